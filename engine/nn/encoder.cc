@@ -203,7 +203,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
       batch, taps, workspace, executor,
       [&](internal::Team& team, const internal::Pass& pass) {
         internal::ConstRows in{x.data(), internal::RowStride(x)};
-        if (prepared.sizes.keeps_input) internal::KeepInput(team, pass, in);
+        if (prepared.sizes.keeps_encoder_input) internal::KeepEncoderInput(team, pass, in);
         for (size_t i = 0; i < prepared.layers.size(); ++i) {
           internal::EncoderBlock(team, pass, prepared.layers[i], i, in, out);
           in = out;
@@ -249,12 +249,12 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
     const internal::Rows in{x.data(), internal::RowStride(x)};
     const internal::Rows out{y.data(), internal::RowStride(y)};
     const size_t last = impl_->prepared.layers.size() - 1;
-    const bool keeps_input = impl_->prepared.sizes.keeps_input;
+    const bool keeps_encoder_input = impl_->prepared.sizes.keeps_encoder_input;
     const bool all_rows =
-        keeps_input || internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
+        keeps_encoder_input || internal::TapsLayer(taps, last, batch.seq_starts.size() - 1);
     return impl_->RunPass(
         batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
-          if (keeps_input) internal::KeepInput(team, pass, in);
+          if (keeps_encoder_input) internal::KeepEncoderInput(team, pass, in);
           for (size_t i = 0; i < last; ++i) {
             internal::EncoderBlock(team, pass, impl_->prepared.layers[i], i, in, in);
           }

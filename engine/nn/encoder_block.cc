@@ -158,8 +158,8 @@ class BlockOnBatch {
                     {q_panels + kv_panels + i * (kv_panels / parts), kv_panels / parts}};
       for (size_t part = 0; part < 3; ++part) {
         StepPart range{0, pass_.tokens()};
-        range.panel_begin = ranges[part].begin;
-        range.panel_end = ranges[part].begin + ranges[part].count;
+        range.begin_unit = ranges[part].begin;
+        range.end_unit = ranges[part].begin + ranges[part].count;
         if (part < 2) {
           range.next = matrix.panel(ranges[part + 1].begin);
         } else {
@@ -177,7 +177,7 @@ class BlockOnBatch {
 
   static const PackedView& FirstMatrix(const RowSteps& steps) {
     const RowStep* step = steps.begin();
-    while (step->matrix == nullptr) ++step;
+    while (step->kind != StepKind::kLinear) ++step;
     return step->matrix->view();
   }
 
@@ -217,10 +217,10 @@ void EncoderBlock(Team& team, const Pass& pass, const PackedLayer& layer, size_t
   }
 }
 
-void KeepInput(Team& team, const Pass& pass, ConstRows x) {
+void KeepEncoderInput(Team& team, const Pass& pass, ConstRows x) {
   const ScratchPlan& plan = pass.scratch_plan;
   CopyRows(team, pass, x,
-           MutableView(pass.At(plan.first), Shape(pass.tokens(), pass.config->d_model),
+           MutableView(pass.At(plan.encoder_input), Shape(pass.tokens(), pass.config->d_model),
                        {static_cast<ptrdiff_t>(plan.ld_model), 1}));
 }
 

@@ -28,9 +28,8 @@ void BlockOfOutputRows(Team& team, const Pass& pass, const PackedLayer& layer, s
 // Row b of y = the wanted row of sequence b in x, shared among the threads.
 void CopyOutputRows(Team& team, const Pass& pass, ConstRows x, OutputRows wanted, Rows y);
 
-// Copies x, the encoder's input, to where layers with layer_input read it; shared among the
-// threads.
-void KeepInput(Team& team, const Pass& pass, ConstRows x);
+// Copies x, the encoder's input, for the layers that read it; shared among the threads.
+void KeepEncoderInput(Team& team, const Pass& pass, ConstRows x);
 
 // Row 0 .. count - 1 of y = norm(y), shared among the threads.
 void NormRows(Team& team, const Pass& pass, const PackedNorm& norm, Rows y, size_t count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The steps that experts.h speaks of.
+// The router, the experts and their sum.
 
 #include "engine/nn/experts.h"
 
@@ -91,9 +91,9 @@ void Compute(const Pass& pass, const RowStep& step, const StepRows& rows, size_t
   const auto finish = [&](size_t e) {
     const size_t own = next - first;
     if (own != 0 && e >= begin && e < end) {
-      const Rows hidden = rows.Written(Place::kHidden).From(first);
+      const Rows hidden = rows.Written(Buffer::kHidden).From(first);
       const Rows gathered = rows.expert.From(first);
-      const MadeRows made = rows.input.From(first);
+      const MadeRows made = rows.lhs.From(first);
       Multiply(experts.linear1[e], gathered, made, step.activation, hidden, own);
       Multiply(experts.linear2[e], hidden, made, nullptr, gathered, own);
     }
@@ -111,7 +111,7 @@ void Compute(const Pass& pass, const RowStep& step, const StepRows& rows, size_t
 }
 
 // Rows [begin, end) of `count`.
-void Add(const Pass& pass, const RowStep& step, const StepRows& rows, size_t count, size_t begin,
+void Sum(const Pass& pass, const RowStep& step, const StepRows& rows, size_t count, size_t begin,
          size_t end) {
   const PackedExperts& experts = *step.experts;
   const size_t width = pass.config->d_model;
@@ -139,15 +139,15 @@ void Add(const Pass& pass, const RowStep& step, const StepRows& rows, size_t cou
 }  // namespace
 
 void RunExperts(const Pass& pass, const RowStep& step, const StepRows& rows, const StepPart& part) {
-  const size_t begin = part.panel_begin;
-  const size_t end = std::min(part.panel_end, step.Units(part.rows));
-  switch (step.part) {
-    case ExpertsStep::kRoute:
+  const size_t begin = part.begin_unit;
+  const size_t end = std::min(part.end_unit, step.Units(part.rows));
+  switch (step.kind) {
+    case StepKind::kRouteExperts:
       return Route(pass, *step.experts, rows.Read(step.in), rows.routes, begin, end);
-    case ExpertsStep::kCompute:
+    case StepKind::kComputeExperts:
       return Compute(pass, step, rows, part.rows, begin, end);
-    case ExpertsStep::kAdd:
-      return Add(pass, step, rows, part.rows, begin, end);
+    default:
+      return Sum(pass, step, rows, part.rows, begin, end);
   }
 }
 

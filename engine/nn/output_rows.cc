@@ -49,7 +49,7 @@ class LastBlock {
     // A panel with columns of both q and k is one of all rows.
     all_.projection().panel_begin = q_panels_;
     gathered_.projection().panel_end = q_panels_;
-    gathered_.projection().out = Place::kContext;
+    gathered_.projection().out = Buffer::kContext;
   }
 
   void Run(Team& team) const {

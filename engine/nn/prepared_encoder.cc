@@ -175,7 +175,7 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
   ENCORE_RETURN_IF_ERROR(PackNorm(config.final_norm, weights.norm, &all.final_norm));
   all.sizes.floats_per_position = all.tables.floats_per_position();
   all.sizes.floats_beside = all.tables.floats_beside();
-  all.sizes.input_row_bytes = LongestInputRow(all.matrices);
+  all.sizes.lhs_row_bytes = LongestInputRow(all.matrices);
   return all;
 }
 

@@ -1,55 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The three orders of steps that layer.h names. Read "in -> out" down each function.
+// The steps of a layer for each NormPlacement of layer.h.
 
 #include "engine/nn/row_steps.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-using enum Place;
+using enum Buffer;
 
-RowStep Linear(const PackedMatrix& matrix, Place in, Place out, Place residual = kNone) {
-  return {.matrix = &matrix, .in = in, .out = out, .residual = residual};
+RowStep Linear(const PackedMatrix& matrix, Buffer in, Buffer out, Buffer residual = kNone) {
+  return {.kind = StepKind::kLinear, .matrix = &matrix, .in = in, .out = out, .residual = residual};
 }
-RowStep FeedForward1(const PackedLayer& layer) {
-  return {.matrix = &layer.linear1, .in = kNormed, .out = kHidden, .activation = &layer.activation};
+RowStep Activated(const PackedMatrix& matrix, const BlockActivation& activation, Buffer in,
+                  Buffer out) {
+  RowStep linear = Linear(matrix, in, out);
+  linear.activation = &activation;
+  return linear;
 }
-RowStep Norm(const PackedNorm& norm, Place in, Place out, Place residual = kNone) {
-  return {.norm = &norm, .in = in, .out = out, .residual = residual};
+RowStep Norm(const PackedNorm& norm, Buffer in, Buffer out, Buffer residual = kNone) {
+  return {.kind = StepKind::kNorm, .norm = &norm, .in = in, .out = out, .residual = residual};
 }
 
-// Adds a linear step. If its kernel does not take floats, first adds a step that converts the
-// input.
+// A linear step, after one that packs its input where its kernel takes no floats.
 void AddLinear(RowStep linear, RowSteps* steps) {
   if (linear.matrix->view().kernel->make_rows != nullptr) {
-    steps->Add({.rows_for = linear.matrix, .in = linear.in, .out = kInput});
-    linear.in = kInput;
+    steps->Add({.kind = StepKind::kPackLhs, .matrix = linear.matrix, .in = linear.in, .out = kLhs});
+    linear.in = kLhs;
   }
   steps->Add(linear);
 }
 
 // ff(kNormed) (+ residual).
-void AddFeedForward(const PackedLayer& layer, Place out, Place residual, RowSteps* steps) {
+void AddFeedForward(const PackedLayer& layer, Buffer out, Buffer residual, RowSteps* steps) {
   if (!layer.experts) {
-    AddLinear(FeedForward1(layer), steps);
+    AddLinear(Activated(layer.linear1, layer.activation, kNormed, kHidden), steps);
     AddLinear(Linear(layer.linear2, kHidden, out, residual), steps);
     return;
   }
-  for (const ExpertsStep part : {ExpertsStep::kRoute, ExpertsStep::kCompute, ExpertsStep::kAdd}) {
-    steps->Add({.experts = &*layer.experts,
-                .part = part,
+  for (const StepKind kind :
+       {StepKind::kRouteExperts, StepKind::kComputeExperts, StepKind::kSumExperts}) {
+    steps->Add({.kind = kind,
+                .activation = &layer.activation,
+                .experts = &*layer.experts,
                 .in = kNormed,
                 .out = out,
-                .residual = residual,
-                .activation = &layer.activation});
+                .residual = residual});
   }
 }
 
 // BERT, MPNet, nomic-bert, GTE, Jina: x = norm1(x + attention(x)); y = norm2(x + ff(x)).
 Recipe PostNorm(const PackedLayer& l) {
   Recipe recipe;
-  AddLinear(Linear(l.qkv, kX, kProjection), &recipe.before);
+  AddLinear(Linear(l.qkv, kX, kQkv), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm1, kMid, kNormed));
   AddFeedForward(l, kMid, kNormed, &recipe.after);
@@ -62,8 +65,8 @@ Recipe PostNorm(const PackedLayer& l) {
 Recipe PreNorm(const PackedLayer& l) {
   Recipe recipe;
   if (l.norm1.given()) recipe.before.Add(Norm(l.norm1, kX, kNormed));
-  const Place in = l.norm1.given() ? kNormed : kX;
-  AddLinear(Linear(l.qkv, in, kProjection), &recipe.before);
+  const Buffer in = l.norm1.given() ? kNormed : kX;
+  AddLinear(Linear(l.qkv, in, kQkv), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kY, kX), &recipe.after);
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
   AddFeedForward(l, kY, kY, &recipe.after);
@@ -74,7 +77,7 @@ Recipe PreNorm(const PackedLayer& l) {
 Recipe NormsOnBothSides(const PackedLayer& l) {
   Recipe recipe;
   recipe.before.Add(Norm(l.norm1, kX, kNormed));
-  AddLinear(Linear(l.qkv, kNormed, kProjection), &recipe.before);
+  AddLinear(Linear(l.qkv, kNormed, kQkv), &recipe.before);
   AddLinear(Linear(l.out_proj, kContext, kMid), &recipe.after);
   recipe.after.Add(Norm(l.post_norm1, kMid, kY, kX));
   recipe.after.Add(Norm(l.norm2, kY, kNormed));
@@ -86,27 +89,29 @@ Recipe NormsOnBothSides(const PackedLayer& l) {
 // EmbeddingGemma 2: y = scalar (y + post_norm(output(activation(gate y) * norm(proj x0)))).
 void AddLayerInput(const PackedLayerInput& l, RowSteps* steps) {
   const size_t width = l.gate.view().n;
-  AddLinear(Linear(l.proj, kFirst, kLayerInput), steps);
+  AddLinear(Linear(l.proj, kEncoderInput, kPerLayerInput), steps);
   if (l.norm.given()) {
-    steps->Add({.norm = &l.norm, .width = width, .in = kLayerInput, .out = kLayerInput});
+    steps->Add(Norm(l.norm, kPerLayerInput, kPerLayerInput));
+    steps->last().width = width;
   }
-  RowStep gate = Linear(l.gate, kY, kHidden);
-  gate.activation = &l.activation;
-  AddLinear(gate, steps);
-  steps->Add(
-      {.product = true, .width = width, .in = kHidden, .out = kHidden, .residual = kLayerInput});
+  AddLinear(Activated(l.gate, l.activation, kY, kHidden), steps);
+  steps->Add({.kind = StepKind::kMultiply,
+              .width = width,
+              .in = kHidden,
+              .out = kHidden,
+              .residual = kPerLayerInput});
   AddLinear(Linear(l.output, kHidden, kMid), steps);
   steps->Add(Norm(l.post_norm, kMid, kY, kY));
-  if (l.scalar != 1) steps->Add({.product = true, .scale = l.scalar, .in = kY, .out = kY});
+  if (l.scalar != 1) {
+    steps->Add({.kind = StepKind::kScale, .scale = l.scalar, .in = kY, .out = kY});
+  }
 }
 
-// DeBERTa v2 XLarge: y = norm(y + activation(matrix (x0 of the token and its neighbours))).
+// DeBERTa v2 XLarge: y = norm(y + activation(matrix im2col(x0))).
 void AddConvolution(const PackedConvolution& l, RowSteps* steps) {
-  steps->Add({.neighbours = l.kernel, .in = kFirst, .out = kHidden});
-  RowStep linear = Linear(l.matrix, kHidden, kMid);
-  linear.activation = &l.activation;
-  AddLinear(linear, steps);
-  steps->Add({.sum = true, .in = kY, .out = kMid, .residual = kMid});
+  steps->Add({.kind = StepKind::kIm2Col, .kernel = l.kernel, .in = kEncoderInput, .out = kHidden});
+  AddLinear(Activated(l.matrix, l.activation, kHidden, kMid), steps);
+  steps->Add({.kind = StepKind::kAdd, .in = kY, .out = kMid, .residual = kMid});
   steps->Add(Norm(l.norm, kMid, kY));
 }
 

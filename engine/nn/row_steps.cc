@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a step of a block is run on a part of the rows and columns, and how few rows are shared.
+// Runs a step of a block on a part of its rows and columns, and shares steps by columns.
 
 #include "engine/nn/row_steps.h"
 
@@ -15,34 +15,24 @@ namespace encore::inline v0_1::internal {
 
 namespace {
 
-// out = scale in (* by, where it is given).
-void ScaleAndMultiply(ConstRows in, ConstRows by, float scale, Rows out, size_t rows,
-                      size_t width) {
+// out = f(a, b), element by element.
+template <typename F>
+void ForElements(ConstRows a, ConstRows b, Rows out, size_t rows, size_t width, const F& f) {
   for (size_t r = 0; r < rows; ++r) {
-    const float* const x = in.row(r);
-    float* const y = out.row(r);
-    for (size_t c = 0; c < width; ++c) {
-      y[c] = by.data == nullptr ? x[c] * scale : x[c] * scale * by.row(r)[c];
-    }
-  }
-}
-
-void Sum(ConstRows in, ConstRows residual, Rows out, size_t rows, size_t width) {
-  for (size_t r = 0; r < rows; ++r) {
-    for (size_t c = 0; c < width; ++c) out.row(r)[c] = in.row(r)[c] + residual.row(r)[c];
+    for (size_t c = 0; c < width; ++c) out.row(r)[c] = f(a.row(r)[c], b.row(r)[c]);
   }
 }
 
 // out[r][c kernel + t] = x0[r + t - kernel / 2][c], or 0 past the ends of the row's sequence.
-void JoinNeighbours(const Pass& pass, size_t kernel, const StepPart& part, Rows out) {
+void Im2Col(const Pass& pass, size_t kernel, const StepPart& part, Rows out) {
   const std::span<const size_t> starts = pass.starts();
-  const ConstRows x0{pass.At(pass.scratch_plan.first), pass.scratch_plan.ld_model};
+  const ConstRows x0{pass.At(pass.scratch_plan.encoder_input), pass.scratch_plan.ld_model};
   const size_t width = pass.config->d_model;
   for (size_t r = 0; r < part.rows; ++r) {
     const size_t row = part.begin + r;
     const auto next = std::upper_bound(starts.begin(), starts.end(), row);
     for (size_t t = 0; t < kernel; ++t) {
-      // Rows are counted from kernel / 2 before the first, where none is negative.
+      // Counted from kernel / 2 rows before the first, so that no number is negative.
       const size_t at = row + t;
       const bool inside = at >= *(next - 1) + kernel / 2 && at < *next + kernel / 2;
       const float* const from = inside ? x0.row(at - kernel / 2) : nullptr;
@@ -50,6 +40,46 @@ void JoinNeighbours(const Pass& pass, size_t kernel, const StepPart& part, Rows 
       for (size_t c = 0; c < width; ++c) to[c * kernel] = from == nullptr ? 0 : from[c];
     }
   }
+}
+
+// The input of a product goes to the pass's observer before it is rounded.
+ConstRows ReadInput(const Pass& pass, const RowStep& step, const StepRows& rows, size_t count) {
+  const ConstRows in = rows.Read(step.in);
+  if (pass.observer != nullptr) pass.observer->Observe(*step.matrix, in.data, in.ld, count);
+  return in;
+}
+
+void PackLhs(const Pass& pass, const RowStep& step, const StepRows& rows, size_t count) {
+  const PackedView& view = step.matrix->view();
+  view.kernel->make_rows({.in = ReadInput(pass, step, rows, count),
+                          .rows = count,
+                          .k = view.k,
+                          .out = rows.lhs,
+                          .factor = view.row_factor});
+}
+
+void RunLinear(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
+               const StepRows& rows, const StepPart& part) {
+  GemmArgs args{};
+  args.a = step.in == Buffer::kLhs
+               ? InputRows::Of(rows.lhs)
+               : InputRows::Of(ReadInput(attention.pass(), step, rows, part.rows));
+  args.b = step.matrix->view();
+  if (step.out == Buffer::kQkv) {
+    attention.SetOutput(qkv, part.begin, &args);
+  } else {
+    args.c = rows.Written(step.out);
+  }
+  args.residual = rows.Read(step.residual);
+  if (step.activation != nullptr) {
+    args.relu = step.activation->relu;
+    args.activation = step.activation->tile;
+    args.gated = step.activation->gated;
+  }
+  args.next = part.next;
+  GemmBlock(args, step.matrix->blocking(), 0, part.rows,
+            std::max(part.begin_unit, step.panel_begin),
+            std::min(part.end_unit, step.Units(part.rows)));
 }
 
 }  // namespace
@@ -63,9 +93,9 @@ StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, b
               {pass.At(plan.mid), plan.ld_model},
               {pass.At(plan.normed), plan.ld_model},
               {pass.At(plan.hidden), plan.ld_ff},
-              {pass.At(plan.layer_input), plan.ld_input}}};
-  first = {pass.At(plan.first), plan.ld_model};
-  input = {pass.At<std::byte>(plan.input), plan.input_stride, pass.At<RowQuant>(plan.quants)};
+              {pass.At(plan.per_layer_input), plan.ld_per_layer_input}}};
+  encoder_input = {pass.At(plan.encoder_input), plan.ld_model};
+  lhs = {pass.At<std::byte>(plan.lhs), plan.lhs_stride, pass.At<RowQuant>(plan.quants)};
   routes = {pass.At(plan.routes), plan.ld_routes};
   expert = {pass.At(plan.expert), plan.ld_model};
   expert_rows = plan.expert_rows;
@@ -76,15 +106,15 @@ StepRows StepRows::From(size_t begin, size_t thread_row) const {
   const size_t wide_row = own ? thread_row * expert_rows : begin;
   StepRows rows = *this;
   rows.x = x.From(begin);
-  rows.first = first.From(begin);
+  rows.encoder_input = encoder_input.From(begin);
   for (size_t i = 0; i < written.size(); ++i) {
-    const auto place = static_cast<Place>(i);
-    const bool is_own = place == Place::kContext ? own_context : own && place != Place::kY;
+    const auto buffer = static_cast<Buffer>(i);
+    const bool is_own = buffer == Buffer::kContext ? own_context : own && buffer != Buffer::kY;
     rows.written[i] = written[i].From(is_own ? thread_row : begin);
   }
-  rows.written[static_cast<size_t>(Place::kHidden)] =
-      written[static_cast<size_t>(Place::kHidden)].From(wide_row);
-  rows.input = input.From(wide_row);
+  rows.written[static_cast<size_t>(Buffer::kHidden)] =
+      written[static_cast<size_t>(Buffer::kHidden)].From(wide_row);
+  rows.lhs = lhs.From(wide_row);
   rows.routes = routes.From(row);
   rows.expert = expert.From(wide_row);
   return rows;
@@ -93,57 +123,33 @@ StepRows StepRows::From(size_t begin, size_t thread_row) const {
 void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,
              const StepRows& rows, const StepPart& part) {
   const Pass& pass = attention.pass();
-  const ConstRows residual = rows.Read(step.residual);
   const size_t width = step.width != 0 ? step.width : pass.config->d_model;
-  if (step.norm != nullptr) {
-    step.norm->Run(rows.Read(step.in), residual, rows.Written(step.out), part.rows, width);
-    return;
-  }
-  if (step.product) {
-    ScaleAndMultiply(rows.Read(step.in), residual, step.scale, rows.Written(step.out), part.rows,
-                     width);
-    return;
-  }
-  if (step.sum) {
-    return Sum(rows.Read(step.in), residual, rows.Written(step.out), part.rows, width);
-  }
-  if (step.neighbours != 0) {
-    return JoinNeighbours(pass, step.neighbours, part, rows.Written(step.out));
-  }
-  if (step.experts != nullptr) return RunExperts(pass, step, rows, part);
-  const bool made = step.in == Place::kInput;
-  if (pass.observer != nullptr && !made) {
+  const auto elements = [&](const auto& f) {
     const ConstRows in = rows.Read(step.in);
-    pass.observer->Observe(step.rows_for != nullptr ? *step.rows_for : *step.matrix, in.data, in.ld,
-                           part.rows);
+    const ConstRows other = step.residual != Buffer::kNone ? rows.Read(step.residual) : in;
+    ForElements(in, other, rows.Written(step.out), part.rows, width, f);
+  };
+  switch (step.kind) {
+    case StepKind::kLinear:
+      return RunLinear(attention, qkv, step, rows, part);
+    case StepKind::kPackLhs:
+      return PackLhs(pass, step, rows, part.rows);
+    case StepKind::kNorm:
+      return step.norm->Run(rows.Read(step.in), rows.Read(step.residual), rows.Written(step.out),
+                            part.rows, width);
+    case StepKind::kScale:
+      return elements([&](float x, float) { return x * step.scale; });
+    case StepKind::kMultiply:
+      return elements([](float x, float y) { return x * y; });
+    case StepKind::kAdd:
+      return elements([](float x, float y) { return x + y; });
+    case StepKind::kIm2Col:
+      return Im2Col(pass, step.kernel, part, rows.Written(step.out));
+    case StepKind::kRouteExperts:
+    case StepKind::kComputeExperts:
+    case StepKind::kSumExperts:
+      return RunExperts(pass, step, rows, part);
   }
-  if (step.rows_for != nullptr) {
-    const PackedView& view = step.rows_for->view();
-    view.kernel->make_rows({.in = rows.Read(step.in),
-                            .rows = part.rows,
-                            .k = view.k,
-                            .out = rows.input,
-                            .factor = view.row_factor});
-    return;
-  }
-  GemmArgs args{};
-  args.a = made ? InputRows::Of(rows.input) : InputRows::Of(rows.Read(step.in));
-  args.b = step.matrix->view();
-  if (step.out == Place::kProjection) {
-    attention.SetOutput(qkv, part.begin, &args);
-  } else {
-    args.c = rows.Written(step.out);
-  }
-  args.residual = residual;
-  if (step.activation != nullptr) {
-    args.relu = step.activation->relu;
-    args.activation = step.activation->tile;
-    args.gated = step.activation->gated;
-  }
-  args.next = part.next;
-  GemmBlock(args, step.matrix->blocking(), 0, part.rows,
-            std::max(part.panel_begin, step.panel_begin),
-            std::min(part.panel_end, step.Units(part.rows)));
 }
 
 void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
@@ -171,17 +177,16 @@ void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSte
       });
       continue;
     }
-    const size_t panels_of_step = step->Units(count) - step->panel_begin;
+    const size_t units = step->Units(count) - step->panel_begin;
     // Experts have rows of unequal number: each is a task.
-    const bool experts = step->experts != nullptr && step->part == ExpertsStep::kCompute;
-    const EvenSplit panels{panels_of_step,
-                           experts ? panels_of_step : std::min(panels_of_step, threads)};
-    const RowStep* const later =
-        std::find_if(step + 1, steps.end(), [](const RowStep& s) { return s.matrix != nullptr; });
-    team.ForEach(panels.parts, [&](size_t i, int /*thread*/) {
+    const bool experts = step->kind == StepKind::kComputeExperts;
+    const EvenSplit shares{units, experts ? units : std::min(units, threads)};
+    const RowStep* const later = std::find_if(
+        step + 1, steps.end(), [](const RowStep& s) { return s.kind == StepKind::kLinear; });
+    team.ForEach(shares.parts, [&](size_t i, int /*thread*/) {
       StepPart part{0, count};
-      part.panel_begin = step->panel_begin + panels.begin(i);
-      part.panel_end = step->panel_begin + panels.begin(i + 1);
+      part.begin_unit = step->panel_begin + shares.begin(i);
+      part.end_unit = step->panel_begin + shares.begin(i + 1);
       if (later != steps.end() && step->experts == nullptr) {
         // What this thread will most likely do next.
         const PackedView& view = later->matrix->view();

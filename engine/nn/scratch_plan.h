@@ -22,8 +22,8 @@ struct ScratchPlan {
   size_t ld_qkv;
   size_t ld_ff;
   size_t ld_routes;
-  size_t ld_input;      // of layer_input
-  size_t input_stride;  // in bytes
+  size_t ld_per_layer_input;
+  size_t lhs_stride;  // in bytes
 
   size_t qkv;      // [tokens, ld_qkv], or by heads: see QkvBuffer
   size_t keys;     // packed keys: [(tokens + 16 sequences) * kv_width]
@@ -33,14 +33,14 @@ struct ScratchPlan {
   size_t mid;      // [block_rows, ld_model]: a sum before its norm
   size_t normed;   // [block_rows, ld_model]
   size_t hidden;   // [block_rows expert_rows, ld_ff]: the activations of the feed-forward network
-  size_t input;    // [block_rows expert_rows, input_stride]: rows of A of products that take no
-                   // floats
-  size_t quants;   // [block_rows expert_rows] RowQuant, those of int8 rows
-  size_t layer_input;  // [block_rows, ld_input], where layers have layer_input
-  size_t first;        // [tokens, ld_model], likewise: the encoder's input
-  size_t routes;       // [block_rows, ld_routes], where layers have experts: see experts.h
-  size_t expert;       // [block_rows expert_rows, ld_model], likewise
-  size_t attention;    // [threads with attention to do, attention_floats]: AttentionScratchFloats
+  size_t lhs;      // [block_rows expert_rows, lhs_stride]: packed left-hand sides of products that
+                   // take no floats
+  size_t quants;   // [block_rows expert_rows] RowQuant, of int8 rows
+  size_t per_layer_input;  // [block_rows, ld_per_layer_input], where layers have layer_input
+  size_t encoder_input;    // [tokens, ld_model], where ModelSizes::keeps_encoder_input
+  size_t routes;           // [block_rows, ld_routes], where layers have experts: see experts.h
+  size_t expert;           // [block_rows expert_rows, ld_model], likewise
+  size_t attention;        // [threads with attention to do, attention_floats]
   size_t attention_floats;
   size_t positions;  // the tables of position_tables.h, for the longest sequence
   size_t words;      // size_t [ThreadPlanWords]

@@ -117,7 +117,7 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     if (layer.layer_input) layer_input = std::max(layer_input, layer.layer_input->width);
     d_ff = std::max(d_ff, layer_input);
     if (layer.convolution) d_ff = std::max(d_ff, d_model * layer.convolution->kernel);
-    keeps_input = keeps_input || layer.layer_input || layer.convolution;
+    keeps_encoder_input = keeps_encoder_input || layer.layer_input || layer.convolution;
     if (layer.experts) {
       experts = std::max(experts, layer.experts->num_experts);
       expert_rows = std::max(expert_rows, layer.experts->top_k);

@@ -36,17 +36,17 @@ struct ModelSizes {
   // if no layer's are ever packed (ShouldPackValues): products take floats and head sizes
   // are multiples of 16.
   size_t packed_value_bytes = 0;
-  bool makes_rows = false;     // attention's products take no floats
-  size_t input_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
+  bool makes_rows = false;   // attention's products take no floats
+  size_t lhs_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;
-  size_t d_ff = 0;             // or what layer_input or a convolution keeps in its place, if larger
-  size_t layer_input = 0;      // width
-  bool keeps_input = false;    // some layer reads the encoder's input
-  size_t experts = 0;          // num_experts
-  size_t expert_rows = 1;      // rows of all experts for a row of the layer: top_k, or 1
-  bool relative = false;       // some layer has relative embeddings
-  size_t global_kv_width = 0;  // of the layers without a window; 0 if all have one
+  size_t d_ff = 0;         // or what layer_input or a convolution keeps in its place, if larger
+  size_t layer_input = 0;  // width
+  bool keeps_encoder_input = false;  // some layer reads the encoder's input
+  size_t experts = 0;                // num_experts
+  size_t expert_rows = 1;            // rows of all experts for a row of the layer: top_k, or 1
+  bool relative = false;             // some layer has relative embeddings
+  size_t global_kv_width = 0;        // of the layers without a window; 0 if all have one
   // Of position_tables.h: 0 until somebody sets them.
   size_t floats_per_position = 0;
   size_t floats_beside = 0;

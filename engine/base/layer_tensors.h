@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "engine/base/elements.h"
 #include "engine/base/layer_sizes.h"
 
 namespace encore::inline v0_1::internal {
@@ -308,8 +309,7 @@ inline constexpr std::array<LayerTensor, kNumLayerTensors> kLayerTensors = [] {
 
 // The types that a tensor may have: floats, and of a matrix int8.
 constexpr bool IsWeightType(DType type, bool may_be_int8) {
-  return type == DType::kF32 || type == DType::kBF16 || type == DType::kF16 ||
-         type == DType::kF64 || (may_be_int8 && type == DType::kI8);
+  return IsFloat(type) || (may_be_int8 && type == DType::kI8);
 }
 
 // The names of the final norm's.

@@ -7,7 +7,6 @@
 #include "engine/io/safetensors_header.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -23,14 +22,13 @@ namespace {
 
 // A tensor's object, its three members, as many extents as there can be, and two offsets.
 constexpr size_t kMaxValuesOfTensor = 1 + 3 + Shape::kMaxRank + 2;
-constexpr std::array kDTypes = {DType::kBool, DType::kU8,   DType::kI8,  DType::kI32, DType::kI64,
-                                DType::kF16,  DType::kBF16, DType::kF32, DType::kF64};
 
 Status Corrupt(std::string message) { return Status(ErrorCode::kCorruptData, std::move(message)); }
 
 Result<DType> ReadDType(const std::string& name, const std::string& where) {
   std::string known;
-  for (const DType dtype : kDTypes) {
+  for (uint8_t i = 0; DTypeSize(DType{i}) != 0; ++i) {
+    const DType dtype{i};
     if (DTypeName(dtype) == name) return dtype;
     known += (known.empty() ? "" : ", ") + std::string(DTypeName(dtype));
   }

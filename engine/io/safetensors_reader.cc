@@ -11,8 +11,7 @@
 #include <utility>
 
 #include "encore/safetensors.h"
-#include "engine/base/bf16.h"
-#include "engine/base/check.h"
+#include "engine/base/elements.h"
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
@@ -61,38 +60,6 @@ Result<std::string_view> HeaderText(std::span<const std::byte> bytes) {
   }
   const std::byte* text = bytes.data() + kLengthBytes;
   return std::string_view(reinterpret_cast<const char*>(text), static_cast<size_t>(length));
-}
-
-// An element of a file's bytes, whatever their alignment.
-template <typename T>
-T Load(const std::byte* bytes, size_t i) {
-  T value;
-  std::memcpy(&value, bytes + i * sizeof(T), sizeof(T));
-  return value;
-}
-
-bool IsFloatingPoint(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32 ||
-         dtype == DType::kF64;
-}
-
-// out [count] = the entry's elements in F32.
-void ConvertToF32(const SafetensorsEntry& entry, size_t count, float* out) {
-  const std::byte* in = entry.bytes.data();
-  switch (entry.dtype) {
-    case DType::kF16:
-      for (size_t i = 0; i < count; ++i) out[i] = internal::F16ToF32(Load<uint16_t>(in, i));
-      return;
-    case DType::kBF16:
-      for (size_t i = 0; i < count; ++i) out[i] = internal::Bf16ToF32(Load<uint16_t>(in, i));
-      return;
-    case DType::kF64:
-      for (size_t i = 0; i < count; ++i) out[i] = static_cast<float>(Load<double>(in, i));
-      return;
-    default:
-      ENCORE_CHECK(entry.dtype == DType::kF32);
-      if (count > 0) std::memcpy(out, in, count * sizeof(float));
-  }
 }
 
 }  // namespace
@@ -196,13 +163,16 @@ Result<Tensor> SafetensorsFile::ReadAsF32(std::string_view tensor) const {
   return internal::Guarded("the tensors", [&]() -> Result<Tensor> {
     ENCORE_ASSIGN_OR_RETURN(const SafetensorsEntry* const entry, Require(tensor));
     const DType dtype = entry->dtype;
-    if (!IsFloatingPoint(dtype)) {
+    if (!internal::IsFloat(dtype)) {
       return InvalidArgument(name() + ": tensor " + Quoted(tensor) + ": found dtype " +
-                             std::string(DTypeName(dtype)) + ", wanted F32, F64, F16 or BF16");
+                             std::string(DTypeName(dtype)) + ", wanted " +
+                             std::string(internal::kFloatTypes));
     }
     ENCORE_ASSIGN_OR_RETURN(Tensor copy, Tensor::Create(DType::kF32, entry->shape));
     const internal::FpEnvScope modes;  // to nearest, whatever the caller's modes are
-    ConvertToF32(*entry, entry->bytes.size() / DTypeSize(dtype), static_cast<float*>(copy.data()));
+    internal::ElementsToFloats(dtype, entry->bytes.data(), 1,
+                               entry->bytes.size() / DTypeSize(dtype),
+                               static_cast<float*>(copy.data()));
     return copy;
   });
 }

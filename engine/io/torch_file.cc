@@ -11,11 +11,12 @@
 #include <optional>
 #include <string_view>
 
-#include "engine/base/bf16.h"
+#include "engine/base/elements.h"
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/io/torch_pickle.h"
+#include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -96,20 +97,6 @@ Result<std::map<std::string_view, ZipBytes>> ReadZip(ZipBytes file) {
   return entries;
 }
 
-void ConvertElements(const PickledTensor& tensor, ZipBytes bytes, float* out, size_t count) {
-  const size_t element = tensor.dtype == DType::kF32 ? 4 : 2;
-  const std::byte* const first = bytes.data() + tensor.offset * element;
-  for (size_t i = 0; i < count; ++i) {
-    if (element == 4) {
-      std::memcpy(out + i, first + i * element, element);
-      continue;
-    }
-    uint16_t half = 0;
-    std::memcpy(&half, first + i * element, element);
-    out[i] = tensor.dtype == DType::kF16 ? F16ToF32(half) : Bf16ToF32(half);
-  }
-}
-
 }  // namespace
 
 Result<std::vector<std::pair<std::string, Tensor>>> ReadTorchFile(std::span<const std::byte> file) {
@@ -128,15 +115,15 @@ Result<std::vector<std::pair<std::string, Tensor>>> ReadTorchFile(std::span<cons
   if (!tensors.ok()) {
     return Status(tensors.status().code(), "data.pkl: " + tensors.status().message());
   }
+  const FpEnvScope default_modes;
   std::vector<std::pair<std::string, Tensor>> read;
   for (const PickledTensor& tensor : *tensors) {
     const std::string where = "tensor " + Quoted(tensor.name) + ": ";
     const auto bytes = entries.find("data/" + tensor.storage);
     size_t wanted = 0;
-    const bool fits =
-        bytes != entries.end() &&
-        CheckedMul(tensor.storage_elements, tensor.dtype == DType::kF32 ? 4 : 2, &wanted) &&
-        bytes->second.size() == wanted;
+    const bool fits = bytes != entries.end() &&
+                      CheckedMul(tensor.storage_elements, DTypeSize(tensor.dtype), &wanted) &&
+                      bytes->second.size() == wanted;
     if (!fits) {
       return Status(ErrorCode::kCorruptData,
                     where + "found " +
@@ -148,8 +135,8 @@ Result<std::vector<std::pair<std::string, Tensor>>> ReadTorchFile(std::span<cons
     ENCORE_ASSIGN_OR_RETURN(const Shape shape,
                             Shape::Create(tensor.shape.data(), tensor.shape.size()));
     ENCORE_ASSIGN_OR_RETURN(Tensor values, Tensor::Create(DType::kF32, shape));
-    ConvertElements(tensor, bytes->second, static_cast<float*>(values.data()),
-                    values.size_bytes() / sizeof(float));
+    ElementsToFloats(tensor.dtype, bytes->second.data() + tensor.offset * DTypeSize(tensor.dtype),
+                     1, values.size_bytes() / sizeof(float), static_cast<float*>(values.data()));
     read.emplace_back(tensor.name, std::move(values));
   }
   return read;

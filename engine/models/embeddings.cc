@@ -7,13 +7,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/base/bf16.h"
+#include "engine/base/elements.h"
 #include "engine/base/first_failure.h"
 #include "engine/base/int_math.h"
 #include "engine/base/number_text.h"
@@ -30,13 +29,6 @@ constexpr size_t kRowsPerTask = 32;
 // many).
 constexpr size_t kInlineFloats = size_t{1} << 14;
 
-template <typename T>
-T Load(const std::byte* row, size_t i) {
-  T value;
-  std::memcpy(&value, row + i * sizeof(T), sizeof(T));  // a file's rows may be unaligned
-  return value;
-}
-
 // out[i] = value(i), or out[i] += value(i).
 template <typename Value>
 void Put(size_t width, bool add, float* out, Value value) {
@@ -51,34 +43,17 @@ void Put(size_t width, bool add, float* out, Value value) {
 void PutRow(const EmbeddingTable& table, size_t row, bool add, float* out) {
   const DType type = table.rows.dtype();
   const size_t width = table.rows.dim(1);
-  const std::byte* in =
+  const auto* const in =
       static_cast<const std::byte*>(table.rows.data()) + row * width * DTypeSize(type);
-  if (!table.more.empty()) {
-    // Floats: its type was checked.
-    return Put(width, add, out, [&](size_t i) {
-      const float value = type == DType::kF16    ? F16ToF32(Load<uint16_t>(in, i))
-                          : type == DType::kBF16 ? Bf16ToF32(Load<uint16_t>(in, i))
-                          : type == DType::kF64  ? static_cast<float>(Load<double>(in, i))
-                                                 : Load<float>(in, i);
-      return table.more.Add(value, row, i);
-    });
-  }
-  switch (type) {
-    case DType::kI8: {
-      const float scale = static_cast<const float*>(table.scales.data())[row];
-      return Put(width, add, out,
-                 [&](size_t i) { return scale * static_cast<float>(Load<int8_t>(in, i)); });
+  VisitElements(type, [&]<typename T>(T) {
+    const auto value = [in](size_t i) { return ElementAt<T>(in, static_cast<ptrdiff_t>(i)); };
+    if (!table.more.empty()) {
+      return Put(width, add, out, [&](size_t i) { return table.more.Add(value(i), row, i); });
     }
-    case DType::kF16:
-      return Put(width, add, out, [&](size_t i) { return F16ToF32(Load<uint16_t>(in, i)); });
-    case DType::kBF16:
-      return Put(width, add, out, [&](size_t i) { return Bf16ToF32(Load<uint16_t>(in, i)); });
-    case DType::kF64:
-      return Put(width, add, out,
-                 [&](size_t i) { return static_cast<float>(Load<double>(in, i)); });
-    default:  // F32: the tables' types were checked
-      return Put(width, add, out, [&](size_t i) { return Load<float>(in, i); });
-  }
+    if (!table.is_int8()) return Put(width, add, out, value);
+    const float scale = static_cast<const float*>(table.scales.data())[row];
+    Put(width, add, out, [&](size_t i) { return scale * value(i); });
+  });
 }
 
 // The row of the position table for each token; empty where there is no table.

@@ -190,7 +190,7 @@ Result<WeightFiles::Found> ModelTensors::Require(std::string_view name, const Sh
   const DType type = found.tensor->dtype;
   if (!IsWeightType(type, may_be_int8)) {
     return InvalidArgument(where + "found dtype " + std::string(DTypeName(type)) + "; wanted " +
-                           (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
+                           std::string(may_be_int8 ? kFloatTypesOrInt8 : kFloatTypes));
   }
   used_.insert(found.tensor->name);
   types_.insert(found.tensor->dtype);

@@ -6,35 +6,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <string>
 #include <utility>
 
-#include "engine/base/bf16.h"
+#include "engine/base/elements.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-// Elements of a table as floats, without branches, so that loops over a row become vectors.
-struct Half {
-  uint16_t bits;
-  operator float() const {  // NOLINT(google-explicit-constructor)
-    // The sign, and 13 bits lower exponent and mantissa, where a float has them.
-    const uint32_t shifted =
-        static_cast<uint32_t>(static_cast<int32_t>(uint32_t{bits} << 16) >> 3) & 0x8FFFE000u;
-    // 2^112 is the difference of the two biases, 127 - 15; subnormals come out right too.
-    const auto value = std::bit_cast<uint32_t>(std::bit_cast<float>(shifted) * 0x1p112f);
-    const uint32_t infinite = (shifted & 0x0F800000u) == 0x0F800000u ? 0x7F800000u : 0;
-    return std::bit_cast<float>(value | infinite);
-  }
-};
-struct BFloat {
-  uint16_t bits;
-  operator float() const { return Bf16ToF32(bits); }  // NOLINT(google-explicit-constructor)
-};
 
 // Columns that are summed up at once, and rows whose sum is f32.
 constexpr size_t kColumns = 256;
@@ -46,13 +27,6 @@ struct ChunkOfRows {
   std::array<const std::byte*, kRows> at;
   std::array<float, kRows> weights;
 };
-
-template <typename T>
-float ElementOf(const std::byte* row, size_t c) {
-  T value;
-  std::memcpy(&value, row + c * sizeof(T), sizeof(T));  // a file's rows may be unaligned
-  return static_cast<float>(value);
-}
 
 // sums[c] += element c of each of the rows, one after the other: several at once, so that a sum is
 // loaded and stored once for all of them. Without an inner loop, so that it becomes vectors at any
@@ -66,9 +40,9 @@ void AddRows(std::index_sequence<kRow...>, const ChunkOfRows& chunk, size_t firs
   for (size_t c = 0; c < columns; ++c) {
     float sum = sums[c];
     if constexpr (kWeighted) {
-      ((sum += weights[kRow] * ElementOf<T>(rows[kRow], c)), ...);
+      ((sum += weights[kRow] * ElementAt<T>(rows[kRow], static_cast<ptrdiff_t>(c))), ...);
     } else {
-      ((sum += ElementOf<T>(rows[kRow], c)), ...);
+      ((sum += ElementAt<T>(rows[kRow], static_cast<ptrdiff_t>(c))), ...);
     }
     sums[c] = sum;
   }
@@ -97,10 +71,6 @@ Status Refuse(const WeightFiles& files, std::string_view tensor, const std::stri
 
 std::string Described(const SafetensorsEntry& entry) {
   return std::string(DTypeName(entry.dtype)) + " " + entry.shape.ToString();
-}
-
-bool IsFloat(DType type) {
-  return type == DType::kF32 || type == DType::kF16 || type == DType::kBF16 || type == DType::kF64;
 }
 
 // The integers of a tensor, each below `rows`.
@@ -136,7 +106,7 @@ Result<StaticTable> StaticTable::Create(const WeightFiles& files,
                         entry.shape[0] <= (size_t{1} << 31) && entry.shape[1] <= (size_t{1} << 20);
   if (!is_table || !(IsFloat(entry.dtype) || entry.dtype == DType::kI8)) {
     return Refuse(files, entry.name, Described(entry),
-                  "[rows, width] in F32, F16, BF16, F64 or I8");
+                  "[rows, width] in " + std::string(kFloatTypesOrInt8));
   }
   table.rows_ = entry.View();
   if (const SafetensorsEntry* mapping = files.Find("mapping").tensor) {
@@ -218,18 +188,7 @@ void StaticTable::Prefetch(std::span<const int32_t> ids) const {
 }
 
 void StaticTable::Mean(std::span<const int32_t> ids, float* out) const {
-  switch (rows_.dtype()) {
-    case DType::kI8:
-      return MeanOf<int8_t>(ids, out);
-    case DType::kF16:
-      return MeanOf<Half>(ids, out);
-    case DType::kBF16:
-      return MeanOf<BFloat>(ids, out);
-    case DType::kF64:
-      return MeanOf<double>(ids, out);
-    default:  // F32: the type was checked
-      return MeanOf<float>(ids, out);
-  }
+  VisitElements(rows_.dtype(), [&]<typename T>(T) { MeanOf<T>(ids, out); });
 }
 
 }  // namespace encore::internal

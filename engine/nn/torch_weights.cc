@@ -187,9 +187,9 @@ Status CheckTensor(const SafetensorsEntry& entry, const Shape& wanted, bool may_
                            wanted.ToString());
   }
   if (!internal::IsWeightType(entry.dtype, may_be_int8)) {
-    return InvalidArgument(name + "found dtype " + std::string(DTypeName(entry.dtype)) +
-                           ", wanted " +
-                           (may_be_int8 ? "F32, F64, F16, BF16 or I8" : "F32, F64, F16 or BF16"));
+    return InvalidArgument(
+        name + "found dtype " + std::string(DTypeName(entry.dtype)) + ", wanted " +
+        std::string(may_be_int8 ? internal::kFloatTypesOrInt8 : internal::kFloatTypes));
   }
   return Status();
 }

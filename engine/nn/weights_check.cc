@@ -79,7 +79,7 @@ Status CheckTensor(const std::string& name, const WeightView& view, const Shape&
   if (!IsWeightType(view.dtype(), may_be_int8)) {
     return InvalidArgument(name + " has dtype " + std::string(DTypeName(view.dtype())) +
                            "; wanted " +
-                           (may_be_int8 ? "F32, BF16, F16, F64 or I8" : "F32, BF16, F16 or F64"));
+                           std::string(may_be_int8 ? kFloatTypesOrInt8 : kFloatTypes));
   }
   return {};
 }

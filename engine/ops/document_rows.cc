@@ -11,7 +11,7 @@
 #include <string>
 
 #include "encore/max_sim.h"
-#include "engine/base/bf16.h"
+#include "engine/base/elements.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/ops/view_check.h"
@@ -27,9 +27,7 @@ constexpr float kInt8Zero = 128;
 
 void Bf16ToFloats(const GemmKernel& kernel, const std::byte* from, size_t count, float* out) {
   for (size_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + i * sizeof bits, sizeof bits);
-    out[kernel.PlaceInA(i)] = Bf16ToF32(bits);
+    out[kernel.PlaceInA(i)] = ElementAt<Bf16>(from, static_cast<ptrdiff_t>(i));
   }
 }
 

@@ -9,46 +9,18 @@
 #include <cstdint>
 #include <cstring>
 
-#include "engine/base/bf16.h"
+#include "engine/base/elements.h"
 #include "engine/base/int_math.h"
 #include "engine/kernels/round_magic.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-template <typename Element, class ToFloat>
-void ReadElements(const char* from, ptrdiff_t stride, size_t count, float* out, ToFloat to_float) {
-  const auto read = [&](ptrdiff_t i) {
-    Element element;
-    std::memcpy(&element, from + i * static_cast<ptrdiff_t>(sizeof element), sizeof element);
-    return to_float(element);
-  };
-  const ptrdiff_t n = static_cast<ptrdiff_t>(count);
-  if (stride == 1) {  // apart, for the compiler to make vectors of it
-    for (ptrdiff_t i = 0; i < n; ++i) out[i] = read(i);
-  } else {
-    for (ptrdiff_t i = 0; i < n; ++i) out[i] = read(i * stride);
-  }
-}
-
 // `count` elements from flat index `first` (in elements, may be negative) on, `stride` apart.
 void ReadRun(const WeightView& view, ptrdiff_t first, ptrdiff_t stride, size_t count, float* out) {
-  const char* from = static_cast<const char*>(view.data()) +
-                     first * static_cast<ptrdiff_t>(DTypeSize(view.dtype()));
-  switch (view.dtype()) {
-    case DType::kBF16:
-      return ReadElements<uint16_t>(from, stride, count, out, Bf16ToF32);
-    case DType::kF16:
-      return ReadElements<uint16_t>(from, stride, count, out, F16ToF32);
-    case DType::kI8:
-      return ReadElements<int8_t>(from, stride, count, out,
-                                  [](int8_t v) { return static_cast<float>(v); });
-    case DType::kF64:
-      return ReadElements<double>(from, stride, count, out,
-                                  [](double v) { return static_cast<float>(v); });
-    default:
-      return ReadElements<float>(from, stride, count, out, [](float v) { return v; });
-  }
+  const auto* const from = static_cast<const std::byte*>(view.data());
+  ElementsToFloats(view.dtype(), from + first * static_cast<ptrdiff_t>(DTypeSize(view.dtype())),
+                   stride, count, out);
 }
 
 float ReadOne(const WeightView& vector, size_t i) {

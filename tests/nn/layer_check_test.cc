@@ -314,8 +314,8 @@ TEST(LayerCheck, EveryTensor) {
         }
         view = WeightView(DType::kI32, memory.data(), wanted);
         EXPECT_TRUE(
-            FailsWith(Encoder::Create(c, w), {name + " has dtype I32; wanted F32, BF16, F16" +
-                                              (tensor.is_matrix() ? ", F64 or I8" : " or F64")}));
+            FailsWith(Encoder::Create(c, w), {name + " has dtype I32; wanted F32, F64, F16" +
+                                              (tensor.is_matrix() ? ", BF16 or I8" : " or BF16")}));
         view = {};
         // The other form is meant where the only weight of a form is missing.
         if (!tensor.required()) {

@@ -226,7 +226,7 @@ TEST(ScaleCheck, FloatWeightsHaveNoRowScales) {
   w = model.weights();
   w.layers[1].linear2.bias = WeightView(DType::kI8, scales.data(), Shape(kScaleWidth));
   EXPECT_TRUE(
-      RefusesScales(w, {"layers.1.linear2.bias has dtype I8; wanted F32, BF16, F16 or F64"}));
+      RefusesScales(w, {"layers.1.linear2.bias has dtype I8; wanted F32, F64, F16 or BF16"}));
 }
 
 }  // namespace

@@ -123,12 +123,13 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
       WeightSource source = m.source;
       if (m.smoothed) {
         source.column_factor = input_scale.data();
-        if (all) FindInputScale(team, m);
-        team.ForEach(1, [&, scales = input_scale](size_t /*i*/, int /*thread*/) {
-          if (all) return compare(scales.data(), vectors, scales.size_bytes());
-          std::memcpy(scales.data(), vectors, scales.size_bytes());
+        if (all) {
+          FindInputScale(team, m);
+          compare(input_scale.data(), vectors, input_scale.size_bytes());
+        } else {
+          std::memcpy(input_scale.data(), vectors, input_scale.size_bytes());
           m.packed->InputScaleIsSet();
-        });
+        }
         vectors += input_scale.size_bytes();
       }
       const size_t first = all ? 0 : i % view.panels();
@@ -147,9 +148,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
       });
       vectors += columns.size_bytes();
       panels += m.packed->data_bytes();
-      if (m.ends_layer && options.layer_packed) {
-        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { options.layer_packed(); });
-      }
+      if (m.ends_layer && options.layer_packed) options.layer_packed();
     }
   });
   return same;

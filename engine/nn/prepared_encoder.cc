@@ -134,20 +134,16 @@ void FindInputScale(Team& team, const MatrixToPack& m) {
   const size_t k = m.packed->view().k;
   const WeightView& given = m.source.input_scale;
   if (!given.empty()) {
-    team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
-      ReadVector(given, scales);
-      m.packed->InputScaleIsSet();
-    });
+    ReadVector(given, scales);
+    m.packed->InputScaleIsSet();
     return;
   }
   const EvenSplit split{k, std::min(k, static_cast<size_t>(team.threads()))};
   team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
     SumSquares(m.source, m.row_begin, m.row_end, split.begin(i), split.begin(i + 1), scales);
   });
-  team.ForEach(1, [&](size_t /*i*/, int /*thread*/) {
-    ScalesFromNorm(m.norm, k, scales);
-    m.packed->InputScaleIsSet();
-  });
+  ScalesFromNorm(m.norm, k, scales);
+  m.packed->InputScaleIsSet();
 }
 
 Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
@@ -222,9 +218,7 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
         size_t unknown = none;
         bad.compare_exchange_strong(unknown, i);
       });
-      if (m.ends_layer && options.layer_packed) {
-        team.ForEach(1, [&](size_t /*i*/, int /*thread*/) { options.layer_packed(); });
-      }
+      if (m.ends_layer && options.layer_packed) options.layer_packed();
     }
   });
   if (bad == none) {

@@ -190,16 +190,15 @@ int UsableCores() noexcept try { return Cores().usable; } catch (const std::bad_
   return 1;
 }
 
-int internal::CoresOfQuota() noexcept try {
-  double quota = 0;
+int internal::OnlineCores() noexcept try {
 #if defined(__linux__)
   const FpEnvScope modes;
-  quota = ReadCgroupQuota();
+  return ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 0, ReadCgroupQuota()).usable;
+#else
+  return UsableCores();
 #endif
-  return quota > 0 && quota < 1e9 ? static_cast<int>(std::ceil(quota))
-                                  : std::numeric_limits<int>::max();
 } catch (const std::bad_alloc&) {
-  return std::numeric_limits<int>::max();
+  return 1;
 }
 
 bool internal::UseAmx() {

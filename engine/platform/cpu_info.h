@@ -16,9 +16,8 @@ namespace encore::inline v0_1::internal {
 // limited" (quota, in CPUs).
 CoreCount ChooseCores(int online, int affinity, double cgroup_quota);
 
-// The cgroup's CPU quota, rounded up; the largest int if there is none or it cannot be read. Reads
-// some files.
-int CoresOfQuota() noexcept;
+// UsableCores() for a thread without an affinity mask. Reads some files.
+int OnlineCores() noexcept;
 
 // "48K\n" is 49152; suffixes K, M and G; 0 if it cannot be understood.
 size_t ParseCacheSize(std::string_view text);

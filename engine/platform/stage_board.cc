@@ -24,7 +24,7 @@ constexpr int kUnitBits = 12;
 constexpr uint64_t kUnitMask = (uint64_t{1} << kUnitBits) - 1;
 constexpr size_t kMaxUnits = kUnitMask;
 constexpr int kNumberBits = 64 - 2 * kUnitBits;
-static_assert(StageBoard::kMaxThreads <= kMaxUnits, "each thread may have a unit");
+static_assert(StageBoard::kMaxRanges <= kMaxUnits, "each range may have a unit");
 
 constexpr uint64_t WordOf(uint64_t number, uint64_t begin, uint64_t end) {
   return number << 2 * kUnitBits | begin << kUnitBits | end;
@@ -35,12 +35,10 @@ constexpr bool IsOf(uint64_t word, uint64_t number) {
 
 // A stage's tasks in units of equal size, and the ranges that these are cut into.
 struct Layout {
-  Layout(size_t count, int threads, StageBoard::Order order)
+  Layout(size_t count, size_t own_ranges, StageBoard::Order order)
       : unit(count <= kMaxUnits ? 1 : count / kMaxUnits + 1),
         units(unit == 1 ? count : (count - 1) / unit + 1),
-        ranges(order == StageBoard::Order::kRising
-                   ? 1
-                   : std::min(units, static_cast<size_t>(threads))) {}
+        ranges(order == StageBoard::Order::kRising ? 1 : std::min(units, own_ranges)) {}
   // What range r's word holds before anybody takes of it.
   uint64_t FirstWord(uint64_t number, size_t r) const {
     return WordOf(number, units * r / ranges, units * (r + 1) / ranges);
@@ -52,14 +50,10 @@ struct Layout {
 
 }  // namespace
 
-StageBoard::StageBoard(int threads)
-    : threads_(threads), ranges_(std::make_unique<Range[]>(static_cast<size_t>(threads))) {}
-
 void StageBoard::Open(size_t count, Order order, int threads, StageFn run, const void* task) {
   const uint64_t before = stage_.number.load(kRelaxed);
   const uint64_t number = before + (IsOpen(before) ? 2 : 1);
-  threads = std::min(threads, threads_);
-  const Layout layout(count, threads, order);
+  const Layout layout(count, std::min(static_cast<size_t>(threads), ranges_.size()), order);
   done_at_end_ = done_.load(kRelaxed) + static_cast<uint32_t>(layout.units);
   // Each a release: whoever reads it finds the words of the stage before empty.
   for (size_t r = 0; r < layout.ranges; ++r) {
@@ -100,7 +94,7 @@ bool StageBoard::Work(int thread) {
   const int threads = stage_.threads.load(kAcquire);
   const Order order = stage_.order.load(kAcquire);
   if (thread >= threads) return false;
-  const Layout layout(count, threads, order);
+  const Layout layout(count, std::min(static_cast<size_t>(threads), ranges_.size()), order);
   bool worked = false;
   for (size_t i = 0; i < layout.ranges; ++i) {
     // Its own first, then those of the threads after it. What it takes from these comes last there,
@@ -112,7 +106,8 @@ bool StageBoard::Work(int thread) {
                                                 : Piece::kFromTheBack;
     Units units{};
     uint32_t done = 0;
-    // A guess saves its own range's first piece a look: the line comes to this core only once.
+    // Guess that our range is still full, so that the first compare-exchange needs no load of its
+    // cache line before.
     uint64_t word = i == 0 ? layout.FirstWord(number, r) : range.left.load(kAcquire);
     for (; Take(range, word, number, piece, &units); word = range.left.load(kAcquire)) {
       run(task, units.begin * layout.unit, std::min(units.end * layout.unit, count), thread);
@@ -126,7 +121,7 @@ bool StageBoard::Work(int thread) {
       done_.fetch_add(done, std::memory_order_seq_cst);
     }
   }
-  // There may be others yet whom the caller waits for: it looks again then.
+  // Thread 0 may wait for others too: it looks again then.
   if (worked && thread != 0) done_.notify_one();
   return worked;
 }

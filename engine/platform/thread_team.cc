@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The four ways to run a team, the barrier between stages, and how a stage's tasks are shared. The
-// only file with OpenMP.
+// Where the threads of a team come from. The only file with OpenMP.
 
 #include "engine/platform/thread_team.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -24,178 +24,152 @@ namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
-// Cache lines apart, so that waiting on one word does not slow writes to another. Two lines: x86
-// prefetches pairs.
-constexpr size_t kApart = 128;
-
-// Who does which task of a stage. Each thread first does a block of its own, the same one in every
-// stage of that size, which keeps it on the rows that are in its cache; the last quarter is taken
-// in small pieces by whoever is free, which evens out unequal tasks and threads that lost their
-// core. Tasks of next to no arithmetic show what that costs, on 2 threads in us a stage, fixed
-// blocks / this / one by one from a counter: 64 tasks of 16 KiB 9 / 14 / 28, 1024 of 1 KiB 8 / 13
-// / 57.
-class TaskShare {
+// The threads of one call that OpenMP or the host gives, as they come: thread 0 runs the recipe,
+// the others take tasks of its stages. On the caller's stack.
+class CallThreads final : public StageThreads {
  public:
-  template <typename Run>  // Run(begin, end)
-  void Work(size_t count, size_t thread, size_t threads, StageBoard::Order order, const Run& run) {
-    if (order == StageBoard::Order::kRising) {
-      for (;;) {
-        const size_t i = next_.fetch_add(1, std::memory_order_relaxed);
-        if (i >= count) return;
-        run(i, i + 1);
-      }
-    }
-    const size_t even = count / threads;
-    const size_t own = even - (even + 2) / 4;  // 1, 1, 2, 3 of 1, 2, 3, 4
-    if (own > 0) run(thread * own, (thread + 1) * own);
-    const size_t end = count;
-    const size_t begin = own * threads;
-    const size_t piece = std::max<size_t>((end - begin) / (threads * 8), 1);
+  // spin: whether each has a core of its own. Else the thread that is waited for needs the core.
+  explicit CallThreads(bool spin) : spin_(spin) {}
+
+  void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run,
+                const void* task) override {
+    board_.Open(count, order, threads, run, task);
+    WakeSleepers();
+    board_.Work(0);
+    const auto all_done = [this] { return board_.AllDone(); };
+    if (!spin_ || !SpinUntil(all_done, kStageSpin)) board_.SleepUntilAllDone();
+  }
+
+  // By thread 0, after its last stage: Help returns on all threads.
+  void End() {
+    ended_.store(true, std::memory_order_relaxed);  // ordered by the number's change
+    board_.Renumber();
+    WakeSleepers();
+  }
+
+  // By any other thread: takes tasks until the end. A thread that comes after it returns at once.
+  void Help(int thread) {
+    const FpEnvScope fp_env;
     for (;;) {
-      const size_t first = begin + next_.fetch_add(piece, std::memory_order_relaxed);
-      if (first >= end) return;
-      run(first, std::min(first + piece, end));
+      const uint64_t number = board_.number();
+      if (ended_.load(std::memory_order_relaxed)) return;
+      board_.Work(thread);
+      const auto news = [&] { return board_.number() != number; };
+      if (spin_ && SpinUntil(news, kStageSpin)) continue;
+      // Sequentially consistent with thread 0, which changes the number and then looks at
+      // asleep_: one of the two sees the other.
+      const uint32_t wakes = wakes_.load(std::memory_order_acquire);
+      asleep_.fetch_add(1, std::memory_order_seq_cst);
+      if (!news()) wakes_.wait(wakes, std::memory_order_acquire);
+      asleep_.fetch_sub(1, std::memory_order_relaxed);
     }
-  }
-  // By one thread, while no thread is in Work; the barrier orders it.
-  void Reset() { next_.store(0, std::memory_order_relaxed); }
-
- private:
-  alignas(kApart) std::atomic<size_t> next_{0};
-};
-
-// Where all threads of a stage meet. The last one to come opens the door for all by changing
-// phase_, so it is at once ready for the next stage.
-class Barrier {
- public:
-  // Calls on_last() on the last thread to come, before any thread leaves.
-  template <typename OnLast>
-  void Wait(int threads, bool spin, const OnLast& on_last) {
-    // It cannot change before this thread arrives.
-    const uint32_t phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == threads) {
-      arrived_.store(0, std::memory_order_relaxed);
-      on_last();
-      StoreAndWake(phase_, phase + 1);
-      return;
-    }
-    const auto open = [&] { return phase_.load(std::memory_order_acquire) != phase; };
-    if (spin && SpinUntil(open, kStageSpin)) return;
-    phase_.wait(phase, std::memory_order_acquire);
   }
 
  private:
-  alignas(kApart) std::atomic<int> arrived_{0};
-  alignas(kApart) std::atomic<uint32_t> phase_{0};
+  void WakeSleepers() {
+    if (asleep_.load(std::memory_order_seq_cst) == 0) return;
+    wakes_.fetch_add(1, std::memory_order_seq_cst);
+    wakes_.notify_all();
+  }
+
+  // 4 KiB of the caller's stack. More threads than that share ranges.
+  std::array<StageBoard::Range, 32> ranges_;
+  StageBoard board_{ranges_};
+  const bool spin_;
+  std::atomic<bool> ended_{false};
+  // Two cache lines apart from what threads at work look at.
+  alignas(128) std::atomic<int> asleep_{0};
+  std::atomic<uint32_t> wakes_{0};
 };
 
 }  // namespace
 
-struct TeamState {
-  explicit TeamState(const Executor& e) : executor(&e) {}
+struct RecipeRunner {
+  RecipeFn fn;
+  const void* recipe;
 
-  const Executor* executor;
-  bool spin =
-      true;  // false if there are more threads than cores: the one waited for needs the core
-  TaskShare share;
-  Barrier barrier;
-
-  // Runs the recipe as one thread of the team.
-  void RunThread(RecipeFn fn, const void* recipe, int thread, int threads) {
-    FpEnvScope fp_env;
-    Team team(this, thread, threads);
+  // As thread 0.
+  void Run(StageThreads* stages, int threads) const {
+    const FpEnvScope fp_env;
+    Team team(stages, threads);
     fn(recipe, team);
+  }
+  void Run(CallThreads& call, int threads) const {
+    Run(static_cast<StageThreads*>(&call), threads);
+    call.End();
   }
 };
 
 namespace {
 
-#if defined(ENCORE_HAVE_OPENMP)
-// The cgroup's quota when the first of these executors was made: reading it in each call would take
-// longer than the call. 0: not read yet.
-std::atomic<int> quota{0};
-void NoteQuota() {
-  if (quota.load(std::memory_order_relaxed) == 0) {
-    quota.store(CoresOfQuota(), std::memory_order_relaxed);
-  }
+// Whether `threads` threads have a core each. The cores are those of when the first executor was
+// made: asking the system in each call would take longer than the call. Without affinity masks, as
+// each thread has its own.
+std::atomic<int> online_cores{0};
+void NoteCores() {
+  if (online_cores.load(std::memory_order_relaxed) != 0) return;
+  online_cores.store(OnlineCores(), std::memory_order_relaxed);
 }
+bool HaveACoreEach(int threads) { return threads <= online_cores.load(std::memory_order_relaxed); }
 
-void RunOpenMP(const Executor& executor, int wanted, RecipeFn fn, const void* recipe) {
+#if defined(ENCORE_HAVE_OPENMP)
+void RunOpenMP(int wanted, const RecipeRunner& recipe) {
   NoteOpenMPThreads();
-  TeamState state(executor);
-  state.spin = wanted <= std::min(omp_get_num_procs(), quota.load(std::memory_order_relaxed));
+  CallThreads call(wanted <= omp_get_num_procs() && HaveACoreEach(wanted));
 #pragma omp parallel num_threads(wanted)
-  state.RunThread(fn, recipe, omp_get_thread_num(), omp_get_num_threads());
+  if (omp_get_thread_num() == 0) {
+    recipe.Run(call, omp_get_num_threads());
+  } else {
+    call.Help(omp_get_thread_num());
+  }
 }
 #endif
 
-// Only the caller runs the recipe; workers take tasks of its stages.
-bool RunOnPool(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
+// False if its threads are at work for somebody else.
+bool RunOnPool(const Executor& executor, int threads, const RecipeRunner& recipe) {
   WorkerThreads& workers = *static_cast<WorkerThreads*>(executor.pool());
   if (!workers.Lend(threads)) return false;
-  TeamState state(executor);
-  state.RunThread(fn, recipe, 0, threads);
+  recipe.Run(&workers, threads);
   workers.Return();
   return true;
 }
 
-// A stage on the host's threads. A thread waits for no other, so a host may run them one after
-// another. Calls of the host are numbered as they come: one too many finds no number left, and what
-// the one that it left out should have done is still there for the caller.
-struct HostStage {
-  size_t count;
-  size_t threads;
-  StageBoard::Order order;
-  StageFn fn;
-  const void* task;
-  TaskShare share;
-  std::atomic<size_t> calls{0};
+// One loop of the host. Its calls are numbered as they begin: the first runs the recipe, those
+// beyond the threads do nothing. A host may run them one after another, as none waits for one that
+// has not begun, and may leave some or all of them out.
+struct HostCall {
+  const RecipeRunner& recipe;
+  int threads;
+  CallThreads call;
+  std::atomic<int> begun{0};
 
-  static void RunThread(void* context, size_t /*i*/) {
-    HostStage* stage = static_cast<HostStage*>(context);
-    const size_t thread = stage->calls.fetch_add(1, std::memory_order_relaxed);
-    if (thread < stage->threads) stage->RunShare(thread);
-  }
-  // By the caller, when all calls have returned.
-  void RunRest() {
-    for (size_t t = calls.load(std::memory_order_relaxed); t < threads; ++t) RunShare(t);
-  }
-
- private:
-  void RunShare(size_t thread) {
-    FpEnvScope fp_env;
-    share.Work(count, thread, threads, order,
-               [&](size_t begin, size_t end) { fn(task, begin, end, static_cast<int>(thread)); });
+  static void Begin(void* context, size_t /*i*/) {
+    HostCall& self = *static_cast<HostCall*>(context);
+    if (self.begun.load(std::memory_order_relaxed) >= self.threads) return;
+    const int thread = self.begun.fetch_add(1, std::memory_order_relaxed);
+    if (thread == 0) {
+      self.recipe.Run(self.call, self.threads);
+    } else if (thread < self.threads) {
+      self.call.Help(thread);
+    }
   }
 };
+
+void RunOnHost(const Executor& executor, int threads, const RecipeRunner& recipe) {
+  HostCall call{recipe, threads, CallThreads(HaveACoreEach(threads))};
+  executor.parallel_for()(executor.pool(), static_cast<size_t>(threads), HostCall::Begin, &call);
+  if (call.begun.load(std::memory_order_relaxed) == 0) HostCall::Begin(&call, 0);
+}
 
 }  // namespace
 
 void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
-  const Executor& executor = *state_->executor;
   const size_t threads = std::min(count, static_cast<size_t>(threads_));
-  // With OpenMP all threads are here, and meet.
-  if (threads_ == 1 || (threads <= 1 && executor.kind() != Executor::Kind::kOpenMP)) {
-    if (count > 0) fn(task, 0, count, 0);
-    return;
+  if (threads > 1) {
+    stages_->RunStage(count, order, static_cast<int>(threads), fn, task);
+  } else if (count > 0) {
+    fn(task, 0, count, 0);
   }
-  if (executor.kind() == Executor::Kind::kHost) {
-    HostStage stage{count, threads, order, fn, task, {}};
-    executor.parallel_for()(executor.pool(), threads, HostStage::RunThread, &stage);
-    stage.RunRest();
-    return;
-  }
-  if (executor.kind() == Executor::Kind::kPool) {
-    static_cast<WorkerThreads*>(executor.pool())
-        ->RunStage(count, order, static_cast<int>(threads), fn, task);
-    return;
-  }
-  const size_t thread = static_cast<size_t>(thread_);
-  if (thread < threads) {
-    state_->share.Work(count, thread, threads, order,
-                       [&](size_t begin, size_t end) { fn(task, begin, end, thread_); });
-  }
-  state_->barrier.Wait(threads_, state_->spin, [this] { state_->share.Reset(); });
 }
 
 bool RunUnevenly(const Executor& executor) {
@@ -205,30 +179,33 @@ bool RunUnevenly(const Executor& executor) {
 
 void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   threads = std::clamp(threads, 1, executor.threads());
+  const RecipeRunner runner{fn, recipe};
+  if (threads == 1) return runner.Run(nullptr, 1);
+  switch (executor.kind()) {
+    case Executor::Kind::kOpenMP:
 #if defined(ENCORE_HAVE_OPENMP)
-  // Inside a parallel region of the host its threads have the cores already.
-  // And in a process forked from one with OpenMP's threads the runtime would wait for them.
-  if (executor.kind() == Executor::Kind::kOpenMP && threads > 1 && omp_get_level() == 0 &&
-      !OpenMPThreadsAreLost()) {
-    RunOpenMP(executor, threads, fn, recipe);
-    return;
-  }
+      // Inside a parallel region of the host its threads have the cores already. And in a process
+      // forked from one with OpenMP's threads the runtime would wait for them.
+      if (omp_get_level() == 0 && !OpenMPThreadsAreLost()) return RunOpenMP(threads, runner);
 #endif
-  // Where its threads are at work for somebody else, the caller's must do.
-  if (executor.kind() == Executor::Kind::kPool && threads > 1 &&
-      RunOnPool(executor, threads, fn, recipe)) {
-    return;
+      break;
+    case Executor::Kind::kPool:
+      if (RunOnPool(executor, threads, runner)) return;
+      break;
+    case Executor::Kind::kHost:
+      return RunOnHost(executor, threads, runner);
+    case Executor::Kind::kInline:
+      break;
   }
-  const bool host = executor.kind() == Executor::Kind::kHost;
-  TeamState state(executor);
-  state.RunThread(fn, recipe, 0, host ? threads : 1);
+  runner.Run(nullptr, 1);
 }
 
 }  // namespace internal
 
 void RunParallel(const Executor& executor, size_t count, void (*body)(void* context, size_t i),
                  void* context) {
-  internal::RunTeam(executor, [&](internal::Team& team) {
+  const auto threads = static_cast<int>(std::min(count, static_cast<size_t>(executor.threads())));
+  internal::RunTeam(executor, threads, [&](internal::Team& team) {
     team.ForEachInOrder(count, [&](size_t i, int /*thread*/) { body(context, i); });
   });
 }
@@ -237,7 +214,7 @@ Executor Executor::OpenMP(int threads) {
   Executor executor;
   executor.kind_ = Kind::kOpenMP;
 #if defined(ENCORE_HAVE_OPENMP)
-  internal::NoteQuota();
+  internal::NoteCores();
   // The OpenMP runtimes end the process if a thread cannot be made, so absurd numbers must not
   // reach them.
   constexpr int kMaxThreads = 1024;
@@ -252,6 +229,7 @@ Executor Executor::OpenMP(int threads) {
 Executor Executor::Host(int threads, ParallelFor parallel_for, void* pool) {
   Executor executor;
   if (parallel_for == nullptr) return executor;
+  internal::NoteCores();
   executor.kind_ = Kind::kHost;
   executor.threads_ = std::max(threads, 1);
   executor.parallel_for_ = parallel_for;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Team and RunTeam: the threads of one call, whichever executor gives them, and the sharing of a
-// stage's tasks among them. No OpenMP in this header, and nothing here allocates.
+// Team and RunTeam: the threads of one call, whichever executor gives them. Nothing here allocates.
 
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
@@ -13,9 +12,7 @@
 
 namespace encore::inline v0_1::internal {
 
-struct TeamState;  // what the threads of a team share; thread_team.cc
-
-// One call's worth of threads, handed to a recipe by RunTeam.
+// The threads of one call, passed to a recipe by RunTeam.
 class Team {
  public:
   Team(const Team&) = delete;
@@ -45,14 +42,12 @@ class Team {
   static void RunRange(const void* f, size_t begin, size_t end, int thread) {
     for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
   }
-  friend struct TeamState;
+  friend struct RecipeRunner;
 
-  Team(TeamState* state, int thread, int threads)
-      : state_(state), thread_(thread), threads_(threads) {}
+  Team(StageThreads* stages, int threads) : stages_(stages), threads_(threads) {}
   void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
-  TeamState* state_;
-  int thread_;  // of the thread that runs this copy of the recipe
+  StageThreads* stages_;  // null if there is one thread
   int threads_;
 };
 
@@ -63,24 +58,24 @@ bool RunUnevenly(const Executor& executor);
 using RecipeFn = void (*)(const void* recipe, Team& team);
 void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
 
-// Runs recipe(Team&) with `threads` of the executor's threads, or fewer, and returns when all is
-// done and no thread of this call runs a task of it any more. A recipe is ordinary code around
-// calls of ForEach, and the stages come one after another:
+// Runs recipe(Team&) on one thread, with `threads` of the executor's threads or fewer to share its
+// stages, and returns when no thread of this call runs a task of it any more. The stages of a
+// recipe come one after another:
 //   RunTeam(executor, [&](Team& team) {
 //     team.ForEach(rows, [&](size_t row, int thread) { ... });
 //     team.ForEach(columns, [&](size_t column, int thread) { ... });
 //   });
-// With OpenMP EVERY thread runs the recipe (its ForEach calls are where the threads meet), so the
-// recipe must take the same path on each and must write only to its own locals outside of ForEach;
-// with the others only the caller does. Tasks must not throw. All arithmetic runs under the default
-// floating-point modes (fp_env.h); the caller's are left as found.
+// One pool, one parallel region or one parallel_for serves the whole call. The recipe runs on the
+// calling thread, or on the first one that a host's parallel_for starts. Recipe and tasks must not
+// throw. All arithmetic runs under the default floating-point modes (fp_env.h); the caller's are
+// left as found.
 template <typename F>
 void RunTeam(const Executor& executor, int threads, const F& recipe) {
   RunTeamErased(
       executor, threads, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); },
       &recipe);
 }
-// With all of them.
+// With all of the executor's threads.
 template <typename F>
 void RunTeam(const Executor& executor, const F& recipe) {
   RunTeam(executor, executor.threads(), recipe);

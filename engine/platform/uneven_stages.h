@@ -16,18 +16,18 @@
 
 namespace encore::inline v0_1::internal {
 
-// When what happened in a stage. `came` and `idle` are of another one where they are before
-// `begin`.
+// Timestamps of one stage. woke_at and idle_at are left over from an earlier stage if they precede
+// begin.
 struct StageTimes {
   using Time = std::chrono::steady_clock::time_point;
   Time begin;
-  Time came;  // the last worker that had been asleep found the stage
-  Time idle;  // a worker that had run a task found no other
-  Time done;  // the caller found no other
-  Time end;   // all tasks were done
+  Time woke_at;  // the last worker that had been asleep found the stage
+  Time idle_at;  // a worker that had run a task found no other
+  Time done;     // the caller found no other
+  Time end;      // all tasks were done
 };
 
-// Of the last 64 stages. Note is the caller's; any thread may ask.
+// The last 64 stages. Only the pool's caller calls Note; any thread may call AreSome.
 class UnevenStages {
  public:
   void Note(const StageTimes& stage) {
@@ -38,14 +38,14 @@ class UnevenStages {
   bool AreSome() const { return std::popcount(waits_.load(std::memory_order_relaxed)) >= 2; }
 
  private:
-  // Whether somebody waited through a quarter of it. A worker that takes long to wake up is waited
-  // for at the end, which says nothing of its speed.
+  // Whether a thread waited through a quarter of the stage. Wake-up latency does not count as
+  // waiting.
   static bool HasMuchWaiting(const StageTimes& stage) {
     using Duration = StageTimes::Time::duration;
-    const Duration late = std::max(stage.came - stage.begin, Duration::zero());
+    const Duration late = std::max(stage.woke_at - stage.begin, Duration::zero());
     const Duration of_caller = stage.end - stage.done - late;
     const Duration of_worker =
-        stage.idle >= stage.begin ? stage.end - stage.idle : Duration::zero();
+        stage.idle_at >= stage.begin ? stage.end - stage.idle_at : Duration::zero();
     const Duration waited = std::max(of_caller, of_worker);
     return waited > kStageSpin && 4 * waited > stage.end - stage.begin;
   }

@@ -15,7 +15,10 @@
 
 namespace encore::inline v0_1::internal {
 WorkerThreads::WorkerThreads(ThreadPoolOptions options)
-    : board_(options.threads), options_(std::move(options)), cores_for_them_(UsableCores()) {
+    : ranges_(std::make_unique<StageBoard::Range[]>(static_cast<size_t>(options.threads))),
+      board_({ranges_.get(), static_cast<size_t>(options.threads)}),
+      options_(std::move(options)),
+      cores_for_them_(UsableCores()) {
   const int threads = options_.threads;
   try {
     for (int thread = 1; thread < threads; ++thread) workers_.push_back(std::make_unique<Worker>());
@@ -62,8 +65,8 @@ void WorkerThreads::Return() {
 void WorkerThreads::RunStage(size_t count, StageBoard::Order order, int threads, StageFn run,
                              const void* task) {
   const bool spin = HaveACoreEach(threads);
-  // Threads that would take the cores from each other are woken once a call: that they sleep then
-  // says that there was nothing for them to do.
+  // With more threads than cores, wake the surplus once per call: if such a thread sleeps again,
+  // there was no work left.
   const int to_wake = spin || threads > woken_ ? threads : std::min(threads, cores_for_them_);
   if (to_wake_.load(std::memory_order_relaxed) != to_wake) {
     to_wake_.store(to_wake, std::memory_order_relaxed);
@@ -78,8 +81,8 @@ void WorkerThreads::RunStage(size_t count, StageBoard::Order order, int threads,
   const auto all_done = [this] { return board_.AllDone(); };
   if (!spin || !SpinUntil(all_done, kStageSpin)) board_.SleepUntilAllDone();
   if (!spin) return;
-  times.came = came_.load(std::memory_order_relaxed);
-  times.idle = idle_.load(std::memory_order_relaxed);
+  times.woke_at = woke_at_.load(std::memory_order_relaxed);
+  times.idle_at = idle_at_.load(std::memory_order_relaxed);
   times.end = Clock::now();
   uneven_stages_.Note(times);
 }
@@ -102,7 +105,7 @@ void WorkerThreads::Loop(int thread) {
     const bool in_a_call = StageBoard::IsOpen(number);
     bool worked = false;
     if (in_a_call) {
-      if (slept) came_.store(Clock::now(), std::memory_order_relaxed);
+      if (slept) woke_at_.store(Clock::now(), std::memory_order_relaxed);
       WakeChildren(thread);
       const FpEnvScope fp_env;
       worked = board_.Work(thread);
@@ -111,7 +114,7 @@ void WorkerThreads::Loop(int thread) {
     const std::chrono::microseconds spin = SpinOf(thread, in_a_call);
     const auto news = [&] { return board_.number() != number; };
     if (spin.count() > 0 && SpinUntil(news, spin)) continue;
-    if (worked && spin.count() > 0) idle_.store(Clock::now() - spin, std::memory_order_relaxed);
+    if (worked && spin.count() > 0) idle_at_.store(Clock::now() - spin, std::memory_order_relaxed);
     // Sequentially consistent with who opens a stage and then looks at `asleep`: one of the two
     // sees the other.
     self.asleep.store(1, std::memory_order_seq_cst);

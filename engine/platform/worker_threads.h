@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkerThreads: threads that sleep until a caller has stages of tasks to share with them. None of
-// them is ever waited for but for tasks that it has taken.
+// WorkerThreads: the threads of a ThreadPool, which sleep until a caller has stages of tasks to
+// share with them.
 
 #ifndef ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
 #define ENCORE_ENGINE_PLATFORM_WORKER_THREADS_H_
@@ -22,7 +22,7 @@
 
 namespace encore::inline v0_1::internal {
 
-class WorkerThreads {
+class WorkerThreads final : public StageThreads {
  public:
   // Makes options.threads - 1 threads, at least none, as the options say, which ThreadPool has
   // checked. Throws std::bad_alloc or std::system_error, and leaves none behind.
@@ -39,10 +39,9 @@ class WorkerThreads {
   bool Lend(int threads);
   void Return();
 
-  // By the caller they are lent to, as thread 0: calls run(task, begin, end, thread) so that each
-  // of [0, count) is in one call's [begin, end), on any of the first `threads` threads, of which
-  // there are 2 .. count; returns when all is done. Allocates nothing.
-  void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run, const void* task);
+  // By the caller they are lent to, as thread 0.
+  void RunStage(size_t count, StageBoard::Order order, int threads, StageFn run,
+                const void* task) override;
 
   // Whether threads waited for each other through much of some stages lately. Tasks should be small
   // then. By any thread.
@@ -71,6 +70,7 @@ class WorkerThreads {
   // Threads wake each other in a tree: thread i those of 2 i + 1 and 2 i + 2, where they sleep.
   void WakeChildren(int thread);
 
+  const std::unique_ptr<StageBoard::Range[]> ranges_;  // one a thread
   StageBoard board_;
   std::vector<std::unique_ptr<Worker>> workers_;  // thread i + 1
   const ThreadPoolOptions options_;
@@ -81,10 +81,9 @@ class WorkerThreads {
   // lies beside it is read by all.
   std::atomic<int> to_wake_{0};
 
-  // See StageTimes. A worker tells that it is idle when it has spun in vain, which may be after the
-  // stage.
-  std::atomic<Clock::time_point> came_{};
-  std::atomic<Clock::time_point> idle_{};
+  // See StageTimes. A worker sets idle_at_ when it has spun in vain, which may be after the stage.
+  std::atomic<Clock::time_point> woke_at_{};
+  std::atomic<Clock::time_point> idle_at_{};
 
   // The system may wake a thread on the core of the one that wakes it, though another is idle, and
   // the two then wait for each other. So workers keep off the core that the caller was on last.

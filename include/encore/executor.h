@@ -20,8 +20,9 @@ class WorkerThreads;
 
 // A host's parallel loop: calls body(context, i) exactly once for every i in [0, count), on any
 // threads and in any order (one after another is fine), and returns when all calls have returned.
-// `pool` is the host's own. A call that it leaves out is made up for on the calling thread, and one
-// too many does nothing; but none may run on after it has returned.
+// `pool` is the host's own. A call of encore's library makes one such loop. Whichever call of body
+// begins first leads the work, the others take tasks of it until it ends; one that begins late or
+// never leaves its part to the others. None may run on after the loop has returned.
 // It may throw, once none of its calls runs any more. std::bad_alloc and std::length_error then
 // make the library's call return kOutOfMemory, and anything else passes through it to its caller.
 // What outputs hold is undefined then; encoders, workspaces and the executor may be used again.
@@ -39,23 +40,21 @@ class ENCORE_API Executor {
   static Executor Inline() { return Executor(); }
 
   // OpenMP with this many threads; 0 means UsableCores() of cpu.h (the affinity mask and the
-  // cgroup's CPU quota). One parallel region a call. In a library built without OpenMP, or inside a
-  // host's own parallel region, the work runs on the calling thread. How its threads wait between
-  // calls is the runtime's business and the program's: OMP_WAIT_POLICY, GOMP_SPINCOUNT,
-  // KMP_BLOCKTIME. Where these say nothing, GCC's threads spin for some 8 ms after a call and
-  // LLVM's for 200 ms, in hope of the next one. A program whose cores have other work sets
-  // OMP_WAIT_POLICY=passive, or takes a ThreadPool, whose threads sleep between calls.
-  // OpenMP's runtime allocates memory when it starts threads, and ends the process where the
-  // system makes no more of them, which ThreadPool::Create reports instead. All its
-  // threads take part in a call and wait for each other: one that has lost its core to another
-  // program holds up the call, which a ThreadPool's does not. In a child made by fork() after such
-  // a call the work runs on the calling thread, as the runtime would wait for threads that are not
-  // there; after OpenMP regions of the host's own before the fork, the runtime may hang as it
+  // cgroup's CPU quota). One parallel region a call, which ends when all its threads have arrived.
+  // In a library built without OpenMP, or inside a host's own parallel region, the work runs on the
+  // calling thread.
+  // Between calls the runtime decides how its threads wait: OMP_WAIT_POLICY, GOMP_SPINCOUNT,
+  // KMP_BLOCKTIME. By default GCC's threads spin for some 8 ms after a call and LLVM's for 200 ms.
+  // A program whose cores have other work sets OMP_WAIT_POLICY=passive, or takes a ThreadPool,
+  // whose threads sleep between calls.
+  // The runtime allocates memory when it starts threads, and ends the process where the system
+  // makes no more of them; ThreadPool::Create reports that instead. In a child made by fork() after
+  // such a call the work runs on the calling thread, as the runtime would wait for threads that are
+  // not there; after OpenMP regions of the host's own before the fork, the runtime may hang as it
   // always does.
   static Executor OpenMP(int threads = 0);
 
-  // The host's own pool, cut into `threads` concurrent pieces of work at a time: at least 1;
-  // usually the pool's threads. A piece that the pool begins late finds less to do.
+  // The host's own pool: `threads` calls of body a loop, at least 1; usually the pool's threads.
   static Executor Host(int threads, ParallelFor parallel_for, void* pool);
 
   // The same from any object with `parallel_for(size_t count, F body)`, F callable as body(size_t).
@@ -71,8 +70,7 @@ class ENCORE_API Executor {
   }
 
   // The threads of a ThreadPool (thread_pool.h); ThreadPool::executor() calls this. A call waits
-  // for the tasks that its threads have taken, a quarter of what is left to them at most, never for
-  // a thread: one that comes late finds less to do.
+  // for tasks that its threads have begun, never for a thread without one.
   static Executor Workers(internal::WorkerThreads* workers, int threads) {
     Executor executor;
     executor.kind_ = Kind::kPool;

@@ -6,6 +6,7 @@
 #include "engine/platform/stage_board.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
@@ -25,6 +26,12 @@ namespace {
 
 using internal::StageBoard;
 using Order = StageBoard::Order;
+
+// A board and its ranges.
+template <size_t ranges>
+struct Board : private std::array<StageBoard::Range, ranges>, StageBoard {
+  Board() : StageBoard(static_cast<std::array<Range, ranges>&>(*this)) {}
+};
 
 class StageBoardTest : public testing::Test {
  private:
@@ -70,7 +77,7 @@ TEST_F(StageBoardTest, EveryTaskOnceAndTheTaskObjectIsGoneAfterIt) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
   const size_t counts[] = {2, 3, 5, 1, 64, 7, 4096, 9, 2, 0};
   Counted tasks[3];
-  StageBoard board(kThreads);
+  Board<kThreads> board;
   std::atomic<bool> over = false;
   std::vector<std::thread> helpers;
   for (int thread = 1; thread < kThreads; ++thread) {
@@ -122,7 +129,7 @@ std::vector<size_t> Taken(StageBoard& board, int thread, size_t count, Order ord
 }
 
 TEST_F(StageBoardTest, ThreadsThatDoNotComeAreNotWaitedFor) {
-  StageBoard board(4);
+  Board<4> board;
   for (const Order order : {Order::kOwnRanges, Order::kRising}) {
     for (const size_t count :
          {size_t{0}, size_t{1}, size_t{3}, size_t{4}, size_t{4095}, size_t{4096}, size_t{10000}}) {
@@ -141,7 +148,7 @@ TEST_F(StageBoardTest, ThreadsThatDoNotComeAreNotWaitedFor) {
 // the rows in its cache. It begins with them, and then does those of threads that do not come.
 TEST_F(StageBoardTest, ItsOwnTasksFirstAndThenTheOthers) {
   constexpr size_t kThreads = 3;
-  StageBoard board(kThreads);
+  Board<kThreads> board;
   for (const size_t count : {size_t{3}, size_t{12}, size_t{300}}) {
     const auto own_of = [&](size_t thread) {
       const std::vector<size_t> taken =
@@ -164,14 +171,14 @@ TEST_F(StageBoardTest, ItsOwnTasksFirstAndThenTheOthers) {
 }
 
 TEST_F(StageBoardTest, RisingTasksAreTakenFromTheFrontByEveryThread) {
-  StageBoard board(3);
+  Board<3> board;
   for (const int thread : {0, 1, 2}) {
     EXPECT_EQ(Taken(board, thread, 6, Order::kRising, 3), (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
   }
 }
 
 TEST_F(StageBoardTest, ClosingWithoutAStageLeavesItClosed) {
-  StageBoard board(2);
+  Board<2> board;
   board.Close();
   EXPECT_FALSE(StageBoard::IsOpen(board.number()));
   Counted task;
@@ -186,7 +193,7 @@ TEST_F(StageBoardTest, ClosingWithoutAStageLeavesItClosed) {
 }
 
 TEST_F(StageBoardTest, WhoHasNoPartTakesNothing) {
-  StageBoard board(4);
+  Board<4> board;
   EXPECT_TRUE(Taken(board, 3, 5, Order::kOwnRanges, 3).empty());
   EXPECT_FALSE(board.AllDone());
   EXPECT_EQ(Taken(board, 0, 5, Order::kOwnRanges, 3).size(), 5u);
@@ -197,7 +204,7 @@ TEST_F(StageBoardTest, WhoHasNoPartTakesNothing) {
 }
 
 TEST_F(StageBoardTest, TheCallerSleepsWhileATaskIsAtWork) {
-  StageBoard board(2);
+  Board<2> board;
   struct Task {
     std::atomic<bool> begun = false;
     int result = 0;

@@ -235,15 +235,81 @@ TEST(ThreadTeamTest, MoreThreadsThanCoresDoNotCollapse) {
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
 }
 
-TEST(ThreadTeamTest, AHostGetsOneLoopAStage) {
+TEST(ThreadTeamTest, AHostGetsOneLoopACall) {
   HostPool pool(2);
-  RunTeam(Executor::HostPool(2, pool), [&](Team& team) {
-    team.ForEach(5, [](size_t, int) {});
-    team.ForEach(1, [](size_t, int) {});  // needs no second thread, so no loop
-    team.ForEach(0, [](size_t, int) {});
-    team.ForEach(2, [](size_t, int) {});
+  const Executor executor = Executor::HostPool(2, pool);
+  RunTeam(executor, [&](Team& team) {
+    for (const size_t count : {5, 1, 0, 2}) team.ForEach(count, [](size_t, int) {});
   });
-  EXPECT_EQ(pool.loops(), 2u);
+  EXPECT_EQ(pool.loops(), 1u);
+  RunTeam(executor, 1, [&](Team& team) { team.ForEach(5, [](size_t, int) {}); });
+  RunParallel(executor, 1, [](size_t) {});
+  EXPECT_EQ(pool.loops(), 1u) << "one thread needs no loop";
+}
+
+TEST(ThreadTeamTest, OneThreadRunsTheRecipe) {
+  ForEachExecutor([](const Executor& executor) {
+    std::atomic<int> runs = 0;
+    std::atomic<int> others = 0;
+    RunTeam(executor, [&](Team& team) {
+      runs++;
+      const std::thread::id self = std::this_thread::get_id();
+      team.ForEach(100, [&](size_t, int thread) {
+        if ((thread == 0) != (std::this_thread::get_id() == self)) others++;
+      });
+    });
+    EXPECT_EQ(runs, 1);
+    EXPECT_EQ(others, 0) << "thread 0 runs the recipe";
+  });
+}
+
+// Starts its second call when all tasks of the first stage are done, and its third after the call.
+struct LateHost {
+  std::atomic<bool> first_stage_done = false;
+  template <typename F>
+  void parallel_for(size_t /*count*/, F body) {
+    std::thread late([this, body] {
+      while (!first_stage_done) std::this_thread::yield();
+      body(1);
+    });
+    body(0);
+    late.join();
+    body(2);
+  }
+};
+
+TEST(ThreadTeamTest, AHostsThreadsThatAreLateAreNotWaitedFor) {
+  LateHost host;
+  std::vector<std::atomic<int>> runs(50);
+  const auto task = [&](size_t i, int) { runs[i]++; };
+  std::atomic<bool> helped = false;
+  RunTeam(Executor::HostPool(3, host), [&](Team& team) {
+    team.ForEach(runs.size(), task);
+    host.first_stage_done = true;
+    // The one that is late has a share of later stages.
+    while (!helped) {
+      team.ForEach(2, [&](size_t, int thread) {
+        if (thread != 0) helped = true;
+        std::this_thread::yield();
+      });
+    }
+    team.ForEachInOrder(runs.size(), task);
+  });
+  for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 2);
+}
+
+// More threads than a call's board has ranges.
+TEST(ThreadTeamTest, SeventyThreadsOfAHost) {
+  HostPool pool(70);
+  std::vector<std::atomic<int>> runs(1000);
+  RunTeam(Executor::HostPool(70, pool), [&](Team& team) {
+    EXPECT_EQ(team.threads(), 70);
+    for (int stage = 0; stage < 20; ++stage) {
+      team.ForEach(runs.size(), [&](size_t i, int) { runs[i]++; });
+      team.ForEachInOrder(runs.size(), [&](size_t i, int) { runs[i]++; });
+    }
+  });
+  for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 40);
 }
 
 // 0.5f + 0.75f ulp rounds to different floats in different modes, and the quotient is subnormal.

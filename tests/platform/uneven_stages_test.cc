@@ -26,8 +26,8 @@ using std::chrono::microseconds;
 
 // Microseconds after some begin; a negative one is of an earlier stage.
 struct Stage {
-  int came;
-  int idle;
+  int woke_at;
+  int idle_at;
   int done;
   int end;
 };
@@ -35,8 +35,8 @@ struct Stage {
 bool AreUneven(const Stage& stage) {
   const StageTimes::Time begin{std::chrono::hours(1)};
   const StageTimes times{.begin = begin,
-                         .came = begin + microseconds(stage.came),
-                         .idle = begin + microseconds(stage.idle),
+                         .woke_at = begin + microseconds(stage.woke_at),
+                         .idle_at = begin + microseconds(stage.idle_at),
                          .done = begin + microseconds(stage.done),
                          .end = begin + microseconds(stage.end)};
   UnevenStages stages;
@@ -49,25 +49,25 @@ bool AreUneven(const Stage& stage) {
 
 TEST(UnevenStages, WhoWaits) {
   // The caller, for the worker: long, short beside the stage, and for some microseconds.
-  EXPECT_TRUE(AreUneven({.came = -1, .idle = -1, .done = 100, .end = 200}));
-  EXPECT_FALSE(AreUneven({.came = -1, .idle = -1, .done = 300, .end = 380}));
-  EXPECT_FALSE(AreUneven({.came = -1, .idle = -1, .done = 10, .end = 50}));
+  EXPECT_TRUE(AreUneven({.woke_at = -1, .idle_at = -1, .done = 100, .end = 200}));
+  EXPECT_FALSE(AreUneven({.woke_at = -1, .idle_at = -1, .done = 300, .end = 380}));
+  EXPECT_FALSE(AreUneven({.woke_at = -1, .idle_at = -1, .done = 10, .end = 50}));
   // The worker, for the caller.
-  EXPECT_TRUE(AreUneven({.came = -1, .idle = 100, .done = 200, .end = 200}));
-  EXPECT_FALSE(AreUneven({.came = -1, .idle = 180, .done = 200, .end = 200}));
+  EXPECT_TRUE(AreUneven({.woke_at = -1, .idle_at = 100, .done = 200, .end = 200}));
+  EXPECT_FALSE(AreUneven({.woke_at = -1, .idle_at = 180, .done = 200, .end = 200}));
 }
 
 TEST(UnevenStages, WakingUpIsNoSpeed) {
   // The caller waits as long as the worker took to wake up, and much longer.
-  EXPECT_FALSE(AreUneven({.came = 90, .idle = -1, .done = 100, .end = 200}));
-  EXPECT_TRUE(AreUneven({.came = 90, .idle = -1, .done = 100, .end = 400}));
+  EXPECT_FALSE(AreUneven({.woke_at = 90, .idle_at = -1, .done = 100, .end = 200}));
+  EXPECT_TRUE(AreUneven({.woke_at = 90, .idle_at = -1, .done = 100, .end = 400}));
   // In another stage.
-  EXPECT_TRUE(AreUneven({.came = -90, .idle = -1, .done = 100, .end = 200}));
+  EXPECT_TRUE(AreUneven({.woke_at = -90, .idle_at = -1, .done = 100, .end = 200}));
 }
 
 TEST(UnevenStages, TheLast64Count) {
   const StageTimes::Time begin{std::chrono::hours(1)};
-  const StageTimes even{.begin = begin, .came = {}, .idle = {}, .done = begin, .end = begin};
+  const StageTimes even{.begin = begin, .woke_at = {}, .idle_at = {}, .done = begin, .end = begin};
   StageTimes uneven = even;
   uneven.end += microseconds(200);
   UnevenStages stages;

@@ -331,7 +331,7 @@ TEST_F(FaultInjection, PoolsUnderAQuotaDoNotSpin) {
     const QuotaOf quota("100000 100000");
     EXPECT_EQ(Cores().cgroup_quota, 1);
     EXPECT_EQ(UsableCores(), 1);
-    EXPECT_EQ(internal::CoresOfQuota(), 1);
+    EXPECT_EQ(internal::OnlineCores(), 1);
     const internal::WorkerThreads workers(options);
     for (const bool in_a_call : {false, true}) {
       EXPECT_EQ(workers.SpinOf(1, in_a_call), microseconds(0)) << in_a_call;
@@ -339,7 +339,7 @@ TEST_F(FaultInjection, PoolsUnderAQuotaDoNotSpin) {
   }
   {
     const QuotaOf wide("100000000 100000");
-    EXPECT_EQ(internal::CoresOfQuota(), 1000);
+    EXPECT_EQ(internal::OnlineCores(), Cores().online);
     EXPECT_EQ(Cores().cgroup_quota, 1000);
   }
   EXPECT_TRUE(plan.proc.empty());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The largest errors of the cheaper forms inside a block: its activations
-// (engine/kernels/activation.h), absolute, in ulps of x; and softmax's exponential
+// (engine/kernels/elementwise.h), absolute, in ulps of x; and softmax's exponential
 // (engine/kernels/softmax_exp-inl.h). In one place for the tests that sample and the tools that try
 // every float.
 
@@ -12,7 +12,7 @@
 #include <limits>
 #include <string_view>
 
-#include "engine/kernels/activation.h"
+#include "engine/kernels/elementwise.h"
 #include "reference/accuracy.h"
 #include "reference/elementwise.h"
 
@@ -20,7 +20,7 @@ namespace encore::reference {
 
 struct TileAccuracy {
   std::string_view name;
-  internal::ActivationKernels::Function internal::ActivationKernels::*kernel;
+  Activation activation;
   double (*exact)(double);
   double ulps;         // the largest error on targets with FMA, last rounding included
   double early_ulps;   // what of it can come from before the last rounding
@@ -30,13 +30,11 @@ struct TileAccuracy {
 
 // The figures of activation_math-inl.h.
 inline constexpr TileAccuracy kTileAccuracies[] = {
-    {"tile_relu", &internal::ActivationKernels::relu, &Relu, 0.0, 0.0, 0.0, -kInfinity},
-    {"tile_gelu", &internal::ActivationKernels::gelu, &Gelu, 0.9, 0.5, 1.2, -0.75179163f},
-    {"tile_gelu_tanh", &internal::ActivationKernels::gelu_tanh, &GeluTanh, 0.9, 0.5, 1.2,
-     -0.75246144f},
-    {"tile_silu", &internal::ActivationKernels::silu, &Silu, 0.8, 0.5, 1.1, -1.27846454f},
-    {"tile_quick_gelu", &internal::ActivationKernels::quick_gelu, &QuickGelu, 0.85, 0.5, 1.15,
-     -0.75115426f},
+    {"tile_relu", Activation::kRelu, &Relu, 0.0, 0.0, 0.0, -kInfinity},
+    {"tile_gelu", Activation::kGelu, &Gelu, 0.9, 0.5, 1.2, -0.75179163f},
+    {"tile_gelu_tanh", Activation::kGeluTanh, &GeluTanh, 0.9, 0.5, 1.2, -0.75246144f},
+    {"tile_silu", Activation::kSilu, &Silu, 0.8, 0.5, 1.1, -1.27846454f},
+    {"tile_quick_gelu", Activation::kQuickGelu, &QuickGelu, 0.85, 0.5, 1.15, -0.75115426f},
 };
 
 // The f32 spacing at x, which is finite.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // e^x and ln x in double precision by IEEE 754 steps alone: the same bits on every machine, where C
-// libraries differ in the last place. For tables that are made once. Right to 1e-15 of the result
-// for results far from 0 and from the ends of double's range.
+// libraries differ in the last place. Right to 1e-15 of the result for results far from 0 and from
+// the ends of double's range.
 
 #ifndef ENCORE_ENGINE_BASE_DOUBLE_MATH_H_
 #define ENCORE_ENGINE_BASE_DOUBLE_MATH_H_
@@ -32,8 +32,11 @@ inline double PortableLog(double x) {
   return n * kLn2High + (n * kLn2Low + 2 * (s + s * sum));
 }
 
-// |x| < 709.
+// 0 below -708, infinity above 709.
 inline double PortableExp(double x) {
+  if (std::isnan(x)) return x;
+  if (x > 709) return HUGE_VAL;
+  if (x < -708) return 0;
   // x = n ln 2 + r, |r| <= ln 2 / 2; e^r by its series.
   const double n = std::floor(x * 1.4426950408889634 + 0.5);
   const double r = (x - n * kLn2High) - n * kLn2Low;

@@ -11,6 +11,7 @@
 // (not of the result), are over all floats as printed by `encore verify`; targets without FMA
 // round the polynomial twice as often, and are listed apart.
 
+#include "engine/base/activations.h"
 #include "engine/kernels/activation_tables.h"
 #include "engine/kernels/round_magic.h"
 
@@ -29,8 +30,13 @@ HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
+// f(x) of a vector: a specialisation for each row of base/activations.h.
+template <Activation>
+struct TileForm;
+
 // max(x, 0); -0 and NaN stay as they are.
-struct TileRelu {
+template <>
+struct TileForm<Activation::kRelu> {
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
@@ -59,7 +65,7 @@ HWY_INLINE V MinusEvenTail(D d, const EvenTail& table, V x) {
   const V rounded = hn::MulAdd(a, hn::Set(d, table.inverse_step), magic);
   const V u = hn::NegMulAdd(hn::Sub(rounded, magic), hn::Set(d, table.step), a);
   const V f = TailPolynomial(d, table.power, Index16(d, hn::BitCast(di, rounded)), u);
-  return hn::NegMulAdd(a, f, TileRelu::Of(d, x));
+  return hn::NegMulAdd(a, f, TileForm<Activation::kRelu>::Of(d, x));
 }
 
 template <class D, class V = hn::Vec<D>>
@@ -69,12 +75,14 @@ HWY_INLINE V MinusOctaveTail(D d, const OctaveTail& table, V x) {
   const V scaled = hn::MulAdd(a, hn::Set(d, table.scale), hn::Set(d, 2.0f));
   const auto index = Index16(d, hn::ShiftRight<21>(hn::BitCast(di, scaled)));
   const V u = hn::Sub(a, Lookup16(d, table.centre, index));
-  return hn::NegMulAdd(a, TailPolynomial(d, table.power, index, u), TileRelu::Of(d, x));
+  return hn::NegMulAdd(a, TailPolynomial(d, table.power, index, u),
+                       TileForm<Activation::kRelu>::Of(d, x));
 }
 
 // x Phi(x), Phi the normal distribution function. Largest error 0.8906 ulp of x, 0.3914 before the
 // last rounding (without FMA 1.1659).
-struct TileGelu {
+template <>
+struct TileForm<Activation::kGelu> {
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x) {
     return MinusEvenTail(d, kGeluTail, x);
@@ -83,7 +91,8 @@ struct TileGelu {
 
 // x / (1 + e^-y), y = 2 sqrt(2 / pi) (x + 0.044715 x^3). Largest error 0.8542 ulp of x, 0.3542
 // before the last rounding (without FMA 1.1298).
-struct TileGeluTanh {
+template <>
+struct TileForm<Activation::kGeluTanh> {
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x) {
     return MinusEvenTail(d, kGeluTanhTail, x);
@@ -92,7 +101,8 @@ struct TileGeluTanh {
 
 // x / (1 + e^-x). Largest error 0.7825 ulp of x, 0.2938 before the last rounding (without FMA
 // 1.0644).
-struct TileSilu {
+template <>
+struct TileForm<Activation::kSilu> {
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x) {
     return MinusOctaveTail(d, kSiluTail, x);
@@ -101,7 +111,8 @@ struct TileSilu {
 
 // x / (1 + e^-(1.702 x)). Largest error 0.8009 ulp of x, 0.3047 before the last rounding (without
 // FMA 1.0093).
-struct TileQuickGelu {
+template <>
+struct TileForm<Activation::kQuickGelu> {
   template <class D, class V>
   static HWY_INLINE V Of(D d, V x) {
     return MinusOctaveTail(d, kQuickGeluTail, x);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The elementwise kernels of every SIMD target: loops over arrays around vec_math-inl.h.
+// The elementwise kernels of every SIMD target: loops over arrays around vec_math-inl.h, and over
+// tiles around activation_math-inl.h.
 
 #if defined(ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_ELEMENTWISE_INL_H_
@@ -10,7 +11,9 @@
 #endif
 
 #include <cstddef>
+#include <utility>
 
+#include "engine/kernels/activation_math-inl.h"
 #include "engine/kernels/dispatch.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/lockstep-inl.h"
@@ -48,24 +51,17 @@ HWY_INLINE void Map(const float* x, float* y, size_t n, F f) {
   }
 }
 
-void ExpArray(const float* x, float* y, size_t n) {
-  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Exp(TagF32(), v); });
-}
-void TanhArray(const float* x, float* y, size_t n) {
-  Map<kWithTables>(x, y, n, [](const auto& v) HWY_ATTR { return Tanh(TagF32(), v); });
-}
-void ReluArray(const float* x, float* y, size_t n) {
-  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Relu(TagF32(), v); });
-}
-void GeluArray(const float* x, float* y, size_t n) {
-  Map<kWithTables>(x, y, n, [](const auto& v) HWY_ATTR { return Gelu(TagF32(), v); });
-}
-void GeluTanhArray(const float* x, float* y, size_t n) {
-  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return GeluTanh(TagF32(), v); });
-}
-void SiluArray(const float* x, float* y, size_t n) {
-  Map<4>(x, y, n, [](const auto& v) HWY_ATTR { return Silu(TagF32(), v); });
-}
+#define ENCORE_ARRAY(NAME, COUNT)                                                  \
+  void NAME##Array(const float* x, float* y, size_t n) {                           \
+    Map<COUNT>(x, y, n, [](const auto& v) HWY_ATTR { return NAME(TagF32(), v); }); \
+  }
+ENCORE_ARRAY(Exp, 4)
+ENCORE_ARRAY(Tanh, kWithTables)
+ENCORE_ARRAY(Relu, 4)
+ENCORE_ARRAY(Gelu, kWithTables)
+ENCORE_ARRAY(GeluTanh, 4)
+ENCORE_ARRAY(Silu, 4)
+#undef ENCORE_ARRAY
 
 void AddArrays(const float* a, const float* b, float* c, size_t n) {
   const TagF32 d;
@@ -79,15 +75,63 @@ void AddArrays(const float* a, const float* b, float* c, size_t n) {
   }
 }
 
-constexpr ElementwiseKernels kElementwiseKernels = {
-    .exp = &ExpArray,
-    .tanh = &TanhArray,
-    .relu = &ReluArray,
-    .gelu = &GeluArray,
-    .gelu_tanh = &GeluTanhArray,
-    .silu = &SiluArray,
-    .add = &AddArrays,
-};
+// c = f(c), element by element. Vectors are independent of each other, so the processor overlaps
+// those of one row with those of the next.
+template <Activation kActivation>
+void Tile(float* c, size_t ldc, size_t rows, size_t cols) {
+  using Form = TileForm<kActivation>;
+  const TagF32 d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t full = cols / lanes * lanes;
+  const size_t left = cols - full;
+  for (; rows != 0; --rows, c += ldc) {
+    for (size_t i = 0; i < full; i += lanes) {
+      hn::StoreU(Form::Of(d, hn::LoadU(d, c + i)), d, c + i);
+    }
+    if (left != 0) hn::StoreN(Form::Of(d, hn::LoadN(d, c + full, left)), d, c + full, left);
+  }
+}
+
+// c = f(gate) * c.
+template <Activation kActivation>
+void Gated(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows, size_t cols) {
+  using Form = TileForm<kActivation>;
+  const TagF32 d;
+  const size_t lanes = hn::Lanes(d);
+  const size_t full = cols / lanes * lanes;
+  const size_t left = cols - full;
+  for (; rows != 0; --rows, gate += ld_gate, c += ldc) {
+    for (size_t i = 0; i < full; i += lanes) {
+      hn::StoreU(hn::Mul(Form::Of(d, hn::LoadU(d, gate + i)), hn::LoadU(d, c + i)), d, c + i);
+    }
+    if (left != 0) {
+      const auto f = Form::Of(d, hn::LoadN(d, gate + full, left));
+      hn::StoreN(hn::Mul(f, hn::LoadN(d, c + full, left)), d, c + full, left);
+    }
+  }
+}
+
+template <size_t... I>
+constexpr void FillActivations(ElementwiseKernels& kernels, std::index_sequence<I...>) {
+  ((kernels.activation[I] = {&Tile<static_cast<Activation>(I)>,
+                             &Gated<static_cast<Activation>(I)>}),
+   ...);
+}
+
+constexpr ElementwiseKernels kElementwiseKernels = [] {
+  ElementwiseKernels kernels{
+      .exp = &ExpArray,
+      .tanh = &TanhArray,
+      .relu = &ReluArray,
+      .gelu = &GeluArray,
+      .gelu_tanh = &GeluTanhArray,
+      .silu = &SiluArray,
+      .add = &AddArrays,
+      .activation = {},
+  };
+  FillActivations(kernels, std::make_index_sequence<kLayerActivations>());
+  return kernels;
+}();
 
 const ElementwiseKernels* TargetElementwiseKernels() { return &kElementwiseKernels; }
 

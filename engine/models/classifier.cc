@@ -36,7 +36,7 @@ std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tok
                                                        : "first token";
   if (plan.padding) inner += " that is not " + std::to_string(*plan.padding);
   if (!dense.empty()) {
-    inner = std::string(plan.activation.text) + "(" + dense + "(" + inner + "))";
+    inner = std::string(plan.activation->text) + "(" + dense + "(" + inner + "))";
   }
   if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
   inner = std::string(plan.out) + "(" + inner + ")";
@@ -181,7 +181,7 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();
   ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
-  ENCORE_RETURN_IF_ERROR(plan_.activation.apply(inner, inner));
+  plan_.activation->apply(inner.data(), inner.dim(0) * inner.dim(1));
   if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
   return ApplyLast(inner, logits, executor);
 }

@@ -28,21 +28,6 @@ size_t CheckRange(JsonMembers* config, std::string_view key, size_t value, size_
   return config->ok() ? value : 1;
 }
 
-// transformers' names (activations.py): several name the tanh form, computed in other ways.
-constexpr std::pair<std::string_view, Activation> kActivations[] = {
-    {"gelu", Activation::kGelu},
-    {"gelu_python", Activation::kGelu},
-    {"gelu_new", Activation::kGeluTanh},
-    {"gelu_fast", Activation::kGeluTanh},
-    {"gelu_accurate", Activation::kGeluTanh},
-    {"gelu_pytorch_tanh", Activation::kGeluTanh},
-    {"gelu_python_tanh", Activation::kGeluTanh},
-    {"relu", Activation::kRelu},
-    {"silu", Activation::kSilu},
-    {"swish", Activation::kSilu},
-    {"quick_gelu", Activation::kQuickGelu},
-};
-
 }  // namespace
 
 std::vector<std::string_view> Words(std::string_view text) {
@@ -86,28 +71,25 @@ Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& ke
                       Activation* activation) {
   const std::string name = config->String(key.name, key.absent);
   ENCORE_RETURN_IF_ERROR(config->status());
-  std::string all;
-  for (const auto& [known, value] : kActivations) {
-    if (name == known) {
-      *activation = value;
-      return {};
-    }
-    all += (all.empty() ? "" : ", ") + std::string(known);
+  if (const ActivationRow* row = FindTransformersActivation(name); row != nullptr) {
+    *activation = *row->layer;
+    return {};
   }
   return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key.name) + " is " +
-                                             Quoted(name) + "; wanted one of " + all);
+                                             Quoted(name) + "; wanted one of " +
+                                             TransformersActivationNames());
 }
 
 Status ReadHeadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
-                          HeadActivation* activation) {
+                          const ActivationRow** activation) {
   const std::string name = config->String(key.name, key.absent);
   ENCORE_RETURN_IF_ERROR(config->status());
-  *activation = kHeadTanh;
+  *activation = &kTanhRow;
   if (name == "tanh") return {};
   Activation of_layers{};
   ENCORE_RETURN_IF_ERROR(ReadActivation(config, key, &of_layers));
-  *activation = HeadActivationOf(of_layers);
-  if (activation->apply != nullptr) return {};
+  *activation = &ActivationRowOf(of_layers);
+  if ((*activation)->apply != nullptr) return {};
   return Status(ErrorCode::kUnsupported, config->where() + ": " + std::string(key.name) + " is " +
                                              Quoted(name) + "; encore has it in layers only");
 }

@@ -38,7 +38,7 @@ Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& ke
                       Activation* activation);
 // The same of a head's layer, which may have tanh too, and not each of a layer's.
 Status ReadHeadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
-                          HeadActivation* activation);
+                          const ActivationRow** activation);
 // layer_types: which layers have a sliding window, of `window`. Where it is absent, as `absent`
 // says for a layer's number.
 void ReadWindows(JsonMembers* config, size_t window, const std::function<bool(size_t)>& absent,

@@ -113,21 +113,6 @@ const Family* FindFamily(std::string_view model_type, const JsonValue& config) {
   return found != nullptr ? found : FindIf(plain);
 }
 
-HeadActivation HeadActivationOf(Activation activation) {
-  switch (activation) {
-    case Activation::kRelu:
-      return kHeadRelu;
-    case Activation::kSilu:
-      return {"silu", Silu};
-    case Activation::kGeluTanh:
-      return kHeadGeluTanh;
-    case Activation::kGelu:
-      return kHeadGelu;
-    default:
-      return {ActivationName(activation), nullptr};
-  }
-}
-
 std::string AllModelTypes() {
   std::string all;
   FindIf([&](const Family& family) {
@@ -194,7 +179,7 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   }
   const NormConfig none = {.type = NormType::kNone};
   if (plan->language.layer_activation) {
-    plan->language.activation = HeadActivationOf(layer.activation);
+    plan->language.activation = &ActivationRowOf(layer.activation);
   }
   if (plan->language.norm_epsilon == 0) plan->language.norm_epsilon = layer.norm.epsilon;
   plan->encoder =

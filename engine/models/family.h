@@ -21,6 +21,7 @@
 #include "encore/ops.h"
 #include "encore/status.h"
 #include "encore/tokenizer.h"
+#include "engine/base/activations.h"
 #include "engine/base/layer_tensors.h"
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
@@ -126,18 +127,6 @@ constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias
           .position_rule = PositionRule::kNone};
 }
 
-// Between a head's linear layers.
-struct HeadActivation {
-  std::string_view text;  // for Describe()
-  Status (*apply)(ConstView x, MutableView y);
-};
-inline constexpr HeadActivation kHeadTanh = {"tanh", Tanh};
-inline constexpr HeadActivation kHeadGelu = {"gelu (erf)", Gelu};
-inline constexpr HeadActivation kHeadGeluTanh = {"gelu (tanh)", GeluTanh};
-inline constexpr HeadActivation kHeadRelu = {"relu", Relu};
-// Of a layer's activation; without a function for one that has none of its own.
-HeadActivation HeadActivationOf(Activation activation);
-
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states, or
 // the hidden state of each token. Without `dense`: out(x).
 struct HeadPlan {
@@ -147,8 +136,8 @@ struct HeadPlan {
   std::string_view dense = {};
   bool dense_in_base = false;  // `dense` has the base model's prefix, as BERT's pooler
   bool dense_bias = true;
-  HeadActivation activation = kHeadTanh;
-  std::string_view norm = {};  // a LayerNorm; empty: none
+  const ActivationRow* activation = &kTanhRow;  // between the linear layers
+  std::string_view norm = {};                   // a LayerNorm; empty: none
   double norm_epsilon = 0;
   bool norm_bias = true;
   std::string_view out = {};  // empty: encore has no head of this family
@@ -168,7 +157,7 @@ struct LanguageHeadPlan {
   // Of activation(second(activation(dense(x)))), without biases: dense makes `inner` elements.
   std::string_view second = {};
   size_t inner = 0;
-  HeadActivation activation = kHeadGelu;
+  const ActivationRow* activation = &ActivationRowOf(Activation::kGelu);
   bool layer_activation = false;  // `activation` is that of the layers
   std::string_view norm = {};     // empty: none
   double norm_epsilon = 0;        // 0: that of the layers

@@ -31,9 +31,9 @@ Status CheckPlan(const ModelPlan& model) {
                   file + ": model_type is " + model.model_type +
                       "; encore has no masked language model's head of it");
   }
-  if (!plan.dense.empty() && plan.activation.apply == nullptr) {
+  if (!plan.dense.empty() && plan.activation->apply == nullptr) {
     return Status(ErrorCode::kUnsupported, file + ": the activation is " +
-                                               std::string(plan.activation.text) +
+                                               std::string(plan.activation->text) +
                                                ", which encore has not in a language model's head");
   }
   if (plan.dense.empty() && model.embeddings.width != model.encoder.d_model) {
@@ -57,7 +57,7 @@ std::string NameInFile(const ModelTensors& tensors, std::string_view names) {
 // "norm(gelu (erf)(dense))".
 std::string LanguageHeadText(const LanguageHeadPlan& plan, const std::string& norm) {
   if (plan.dense.empty()) return "the last states";
-  const std::string activation(plan.activation.text);
+  const std::string activation(plan.activation->text);
   std::string text = activation + "(" + std::string(plan.dense) + ")";
   if (!plan.second.empty()) {
     text = activation + "(" + std::string(plan.second) + "(" + text + "))";
@@ -150,10 +150,10 @@ Status LanguageHead::TransformRows(ConstView hidden, MutableView transformed) co
     inner = memory.View<float>();
   }
   ENCORE_RETURN_IF_ERROR(dense_->Apply(hidden, inner));
-  ENCORE_RETURN_IF_ERROR(activation_.apply(inner, inner));
+  activation_->apply(inner.data(), inner.dim(0) * inner.dim(1));
   if (second_) {
     ENCORE_RETURN_IF_ERROR(second_->Apply(inner, transformed));
-    ENCORE_RETURN_IF_ERROR(activation_.apply(transformed, transformed));
+    activation_->apply(transformed.data(), transformed.dim(0) * transformed.dim(1));
   }
   return norm_ ? norm_->Apply(transformed) : Status();
 }

@@ -52,7 +52,7 @@ class LanguageHead {
   size_t width_ = 0;
   std::optional<PackedLinear> dense_;   // nothing: the last product alone
   std::optional<PackedLinear> second_;  // where the plan has one
-  HeadActivation activation_ = kHeadGelu;
+  const ActivationRow* activation_ = nullptr;
   std::optional<LoadedNorm> norm_;  // where the plan has one
   std::vector<PackedLinear> blocks_;
 };

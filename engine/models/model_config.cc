@@ -91,11 +91,6 @@ Status CheckNoAdapter(const Folder& folder) {
                     "as merge_and_unload() and save_pretrained() write it");
 }
 
-std::string_view ActivationText(Activation activation) {
-  if (activation == Activation::kGelu) return "gelu (erf)";
-  return activation == Activation::kGeluTanh ? "gelu (tanh)" : ActivationName(activation);
-}
-
 // Of all layers, which may differ: "rotary, theta 160000 and theta 10000".
 std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
   const LayerConfig& first = layers.front();
@@ -134,12 +129,12 @@ void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
   decisions->push_back({"family", plan.model_type, kConfigFile});
   decisions->push_back({"positions", PositionsText(plan), kConfigFile});
   decisions->push_back({"activation",
-                        std::string(ActivationText(plan.encoder.layers.front().activation)),
+                        std::string(ActivationRowOf(plan.encoder.layers.front().activation).text),
                         kConfigFile});
   if (const std::optional<ConvolutionConfig>& c = plan.encoder.layers.front().convolution) {
     decisions->push_back({"convolution",
                           std::to_string(c->kernel) + " tokens, " +
-                              std::string(ActivationText(c->activation)) +
+                              std::string(ActivationRowOf(c->activation).text) +
                               ", after the first layer",
                           kConfigFile});
   }

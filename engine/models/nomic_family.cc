@@ -161,7 +161,7 @@ Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
   // The head's layers have biases where the networks' first ones do.
   LanguageHeadPlan& language = plan->language;
   language.activation =
-      HeadActivationOf(activation == "swiglu" ? Activation::kSilu : Activation::kGelu);
+      &ActivationRowOf(activation == "swiglu" ? Activation::kSilu : Activation::kGelu);
   language.dense_bias = language.has_bias = config->Bool("mlp_fc1_bias", true);
   ENCORE_RETURN_IF_ERROR(ReadNomicExperts(config, gated, &plan->encoder.layers));
   std::erase_if(plan->layer_modules, [gated](const LayerModule& module) {

@@ -55,7 +55,7 @@ constexpr HeadPlan PoolerHead(std::string_view pooler = "pooler.dense") {
   return {.dense = pooler, .dense_in_base = true, .out = "classifier"};
 }
 
-constexpr HeadPlan TwoLayerHead(const HeadActivation& activation = kHeadTanh) {
+constexpr HeadPlan TwoLayerHead(const ActivationRow* activation = &kTanhRow) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
@@ -171,7 +171,7 @@ Status FinishGte(JsonMembers* config, ModelPlan* plan) {
   for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary;
   // transformers has gelu in the head of masked words, the published code the layers' activation.
   if (published) {
-    plan->language.activation = HeadActivationOf(plan->encoder.layers.front().activation);
+    plan->language.activation = &ActivationRowOf(plan->encoder.layers.front().activation);
   }
   return {};
 }
@@ -223,7 +223,9 @@ constexpr Family kPostNormFamilies[] = {
      .embeddings = {.word = "embeddings.word_embeddings",
                     .position = "embeddings.position_embeddings",
                     .norm = "embeddings.LayerNorm"},
-     .head = {.dense = "pre_classifier", .activation = kHeadRelu, .out = "classifier"},
+     .head = {.dense = "pre_classifier",
+              .activation = &ActivationRowOf(Activation::kRelu),
+              .out = "classifier"},
      .token_head = kTokenHead,
      .language = {.dense = "vocab_transform",
                   .layer_activation = true,
@@ -240,7 +242,7 @@ constexpr Family kPostNormFamilies[] = {
      .ignored_keys = "summary_type summary_use_proj summary_activation summary_last_dropout",
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "embeddings_project"),
-     .head = TwoLayerHead(kHeadGelu),
+     .head = TwoLayerHead(&ActivationRowOf(Activation::kGelu)),
      .token_head = kTokenHead,
      .language = {.dense = "generator_predictions.dense",
                   .norm = "generator_predictions.LayerNorm",

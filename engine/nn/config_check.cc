@@ -7,6 +7,7 @@
 #include <limits>
 #include <string>
 
+#include "engine/base/activations.h"
 #include "engine/base/int_math.h"
 #include "engine/base/layer_sizes.h"
 #include "engine/base/number_text.h"
@@ -164,7 +165,7 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
   check.WantFiniteFloat("attention_scale", c.attention_scale);
   check.WantAtLeastOne("d_ff", c.d_ff);
   if (c.window) check.WantAtLeastOne("window", *c.window);
-  check.WantEnumerator("activation", c.activation, Activation::kQuickGelu, "Activation");
+  check.WantEnumerator("activation", c.activation, kLastActivation, "Activation");
   check.WantEnumerator("gate", c.gate, Gate::kSecondHalf, "Gate");
   if (c.experts) {
     const ExpertsConfig& e = *c.experts;
@@ -188,8 +189,8 @@ Status CheckLayer(size_t d_model, const LayerConfig& c, const std::string& prefi
     check.Want(c.convolution->kernel % 2 == 1 && c.convolution->kernel <= kMaxConvolution,
                "convolution.kernel is " + Number(c.convolution->kernel),
                "an odd number up to " + Number(kMaxConvolution));
-    check.WantEnumerator("convolution.activation", c.convolution->activation,
-                         Activation::kQuickGelu, "Activation");
+    check.WantEnumerator("convolution.activation", c.convolution->activation, kLastActivation,
+                         "Activation");
   }
   check.Want(c.attention_norm || c.norm_placement == NormPlacement::kPre,
              "attention_norm is false and norm_placement is not kPre",

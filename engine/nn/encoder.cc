@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/activations.h"
 #include "engine/base/guarded.h"
 #include "engine/base/once.h"
 #include "engine/base/workspace_use.h"
@@ -29,9 +30,6 @@ namespace encore::inline v0_1 {
 namespace {
 
 using internal::PackedLayer;
-
-// By Activation.
-constexpr std::string_view kActivationNames[] = {"relu", "gelu", "gelu_tanh", "silu", "quick_gelu"};
 
 // For an encoder that was moved from.
 Status NoWeights() {
@@ -273,17 +271,17 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
 }
 
 std::string_view ActivationName(Activation activation) {
-  const size_t i = static_cast<size_t>(activation);
-  return i < std::size(kActivationNames) ? kActivationNames[i] : "unknown";
+  return activation <= internal::kLastActivation ? internal::ActivationRowOf(activation).name
+                                                 : "unknown";
 }
 
 Result<Activation> ActivationFromName(std::string_view name) {
   return internal::Guarded("the name", [&]() -> Result<Activation> {
-    for (size_t i = 0; i < std::size(kActivationNames); ++i) {
-      if (name == kActivationNames[i]) return static_cast<Activation>(i);
+    for (const internal::ActivationRow& row : internal::kActivations) {
+      if (row.layer && name == row.name) return *row.layer;
     }
-    return InvalidArgument("activation is \"" + std::string(name) +
-                           "\"; wanted relu, gelu, gelu_tanh, silu or quick_gelu");
+    return InvalidArgument("activation is \"" + std::string(name) + "\"; wanted " +
+                           internal::LayerActivationNames());
   });
 }
 

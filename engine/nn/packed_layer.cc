@@ -81,15 +81,10 @@ bool HasIntegers(const WeightSource& source) {
 }
 
 BlockActivation ActivationOf(Activation activation, bool gated) {
-  constexpr ActivationKernels::Function ActivationKernels::*kFunctions[] = {
-      // by Activation
-      &ActivationKernels::relu, &ActivationKernels::gelu, &ActivationKernels::gelu_tanh,
-      &ActivationKernels::silu, &ActivationKernels::quick_gelu};
-  const ActivationKernels::Function& function =
-      GetActivationKernels().*kFunctions[static_cast<size_t>(activation)];
-  if (gated) return {.gated = function.gated};
+  const ActivationKernel& kernel = GetActivationKernel(activation);
+  if (gated) return {.gated = kernel.gated};
   if (activation == Activation::kRelu) return {.relu = true};
-  return {.tile = function.tile};
+  return {.tile = kernel.tile};
 }
 
 // The bias times LayerScale's factors, as the products have them.

@@ -14,7 +14,7 @@
 #include "encore/encoder.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/layer_sizes.h"
-#include "engine/kernels/activation.h"
+#include "engine/kernels/elementwise.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/rows.h"
 #include "engine/ops/packed_matrix.h"
@@ -44,12 +44,12 @@ struct PackedNorm {
   AlignedBuffer<float> bias;    // or nothing for 0
 };
 
-// What follows linear1: one of them is set. relu is a part of the product's tile; `gated` goes with
-// a gated matrix.
+// The activation after linear1. Exactly one member is set: relu is fused into the GEMM, tile runs
+// after it, gated multiplies gate and up.
 struct BlockActivation {
   bool relu = false;
-  ActivationKernels::Tile tile = nullptr;
-  ActivationKernels::Gated gated = nullptr;
+  ActivationKernel::Tile tile = nullptr;
+  ActivationKernel::Gated gated = nullptr;
 };
 
 inline constexpr size_t kNoTable = static_cast<size_t>(-1);

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <system_error>
 
+#include "engine/base/activations.h"
 #include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
@@ -53,15 +54,13 @@ std::optional<double> ParseNumber(const std::string& text) {
   return value;
 }
 
-// encore's names, and others in use for the same functions.
+// encore's names and transformers'.
 Result<Activation> ParseActivation(const std::string& text) {
-  if (text == "gelu_pytorch_tanh" || text == "gelu_new") return Activation::kGeluTanh;
-  if (text == "swish") return Activation::kSilu;
+  if (const ActivationRow* row = FindTransformersActivation(text)) return *row->layer;
   Result<Activation> activation = ActivationFromName(text);
   if (activation.ok()) return activation;
   return Malformed("activation", text,
-                   "relu, gelu, gelu_tanh (gelu_pytorch_tanh, gelu_new), silu (swish) or "
-                   "quick_gelu");
+                   LayerActivationNames() + ", or transformers' name of one of them");
 }
 
 Status CheckCount(std::string_view key, const std::string& value, size_t told_by_tensors) {

@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "engine/kernels/activation.h"
+#include "engine/kernels/elementwise.h"
 #include "engine/ops/gemm_blocking.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
@@ -33,9 +33,9 @@ struct GemmArgs {
   ConstRows residual = {};  // [m], or null; not together with an activation
   bool relu = false;
   // Or another activation; or null. Not together with blocks.
-  ActivationKernels::Tile activation = nullptr;
+  ActivationKernel::Tile activation = nullptr;
   // Where b is gated, and only there; without relu, activation, residual and blocks.
-  ActivationKernels::Gated gated = nullptr;
+  ActivationKernel::Gated gated = nullptr;
   // What will be read after the last panel, to be fetched into L2 by then; null for what follows it
   // in memory. Any address will do.
   const void* next = nullptr;

@@ -132,7 +132,7 @@ struct RowLoop {
 // Of the quantizer beside pplx-embed, st_quantize.FlexibleQuantizer: tanh(x) in whole 127ths, half
 // to even.
 void QuantizeTanh(float* row, size_t width) {
-  const TorchActivation* const tanh = FindTorchActivation("torch.nn.Tanh");
+  const ActivationRow* const tanh = FindTorchActivation("torch.nn.Tanh");
   tanh->apply(row, width);
   for (size_t i = 0; i < width; ++i) row[i] = std::nearbyint(127 * row[i]);
 }

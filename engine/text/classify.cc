@@ -34,14 +34,14 @@ const NamedActivation* FindScoreActivation(ScoreActivation activation) {
   return nullptr;
 }
 
-const internal::TorchActivation* TorchActivationOf(const NamedActivation& named) {
+const internal::ActivationRow* TorchActivationOf(const NamedActivation& named) {
   return internal::FindTorchActivation("torch.nn." + std::string(named.torch));
 }
 
 // Between the head and the values.
-Result<const internal::TorchActivation*> ActivationOf(const TextEncoder::Impl& impl,
-                                                      const ScoreOptions& options,
-                                                      ScoreActivation absent) {
+Result<const internal::ActivationRow*> ActivationOf(const TextEncoder::Impl& impl,
+                                                    const ScoreOptions& options,
+                                                    ScoreActivation absent) {
   if (!impl.model.has_head()) {
     return Status(ErrorCode::kUnsupported,
                   "the folder's model has no classification head, so it gives no scores");
@@ -146,7 +146,7 @@ Status ChoosePrompt(const TextEncoder::Impl& impl, const ScoreOptions& options,
 Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs inputs,
                             const ScoreOptions& options,
                             ScoreActivation absent = ScoreActivation::kAsClassifier) {
-  ENCORE_ASSIGN_OR_RETURN(const internal::TorchActivation* const activation,
+  ENCORE_ASSIGN_OR_RETURN(const internal::ActivationRow* const activation,
                           ActivationOf(impl, options, absent));
   internal::PairChatTemplate own_template;
   ENCORE_RETURN_IF_ERROR(ChoosePrompt(impl, options, &inputs, &own_template));
@@ -195,7 +195,7 @@ Result<ScoreActivation> ScoreActivationFromName(std::string_view name) {
   });
 }
 
-Result<const internal::TorchActivation*> internal::ClassifierActivation(
+Result<const internal::ActivationRow*> internal::ClassifierActivation(
     const TextModel& model, const FolderReading& reading) {
   if (!model.problem_type().ok()) {
     const Status& status = model.problem_type().status();
@@ -203,7 +203,7 @@ Result<const internal::TorchActivation*> internal::ClassifierActivation(
     return status;
   }
   const bool is_one = model.labels().size() == 1;
-  const TorchActivation* activation = nullptr;
+  const ActivationRow* activation = nullptr;
   std::string source = std::string(kConfigFile) + ": problem_type";
   switch (*model.problem_type()) {
     case ProblemType::kRegression:

@@ -23,12 +23,12 @@
 #include "encore/status.h"
 #include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
+#include "engine/base/activations.h"
 #include "engine/base/quoted.h"
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 #include "engine/models/model_tensors.h"
 #include "engine/text/model2vec.h"
-#include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -279,7 +279,7 @@ Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
 // changes.
 struct Dense {
   PackedLinear linear;
-  const TorchActivation* activation = nullptr;  // never null once it was read
+  const ActivationRow* activation = nullptr;  // never null once it was read
   bool use_residual = false;
   std::optional<PackedLinear> residual = {};
 };
@@ -302,9 +302,9 @@ Status CheckDropout(const std::string& path, const FolderReading& reading);
 // CrossEncoder: activation_fn of config_sentence_transformers.json, else of config.json's
 // sentence_transformers, else its sbert_ce_default_activation_function, else the sigmoid for one
 // label and the identity for more. `path` is the Transformer module's folder.
-Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
-                                                   const SentenceConfig& config, size_t labels,
-                                                   const FolderReading& reading);
+Result<const ActivationRow*> ReadScoreActivation(const std::string& path,
+                                                 const SentenceConfig& config, size_t labels,
+                                                 const FolderReading& reading);
 
 }  // namespace encore::internal
 

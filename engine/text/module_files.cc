@@ -121,7 +121,7 @@ struct DenseConfig {
   size_t out_features = 0;
   bool bias = true;
   bool use_residual = false;
-  const TorchActivation* activation = nullptr;
+  const ActivationRow* activation = nullptr;
 };
 
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width, VectorsOf what,
@@ -404,13 +404,13 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   return config;
 }
 
-Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
-                                                   const SentenceConfig& config, size_t labels,
-                                                   const FolderReading& reading) {
+Result<const ActivationRow*> ReadScoreActivation(const std::string& path,
+                                                 const SentenceConfig& config, size_t labels,
+                                                 const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<Named> named,
                           FindScoreFunction(path, config, reading));
   if (named.has_value()) {
-    const TorchActivation* activation = FindTorchActivation(named->function);
+    const ActivationRow* activation = FindTorchActivation(named->function);
     if (activation == nullptr) {
       return Status(ErrorCode::kUnsupported, named->source + ": the activation of scores is " +
                                                  Quoted(named->function) + "; encore has " +
@@ -419,7 +419,7 @@ Result<const TorchActivation*> ReadScoreActivation(const std::string& path,
     reading.Tell("scores", std::string(activation->text), named->source);
     return activation;
   }
-  const TorchActivation* activation =
+  const ActivationRow* activation =
       FindTorchActivation(labels == 1 ? "torch.nn.Sigmoid" : "torch.nn.Identity");
   reading.Tell("scores", std::string(activation->text),
                labels == 1 ? "default for one label" : "default for several labels");

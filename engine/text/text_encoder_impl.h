@@ -32,9 +32,9 @@ struct TextEncoder::Impl {
   // Nothing where modules.json lists no pooling: a cross-encoder, for instance.
   std::optional<internal::AfterEncoder> after;
   // ScoreActivation::kAsCrossEncoder, or what the folder asks for that encore has not.
-  Result<const internal::TorchActivation*> as_cross_encoder;
+  Result<const internal::ActivationRow*> as_cross_encoder;
   // ScoreActivation::kAsClassifier, or what is wrong with the folder's problem_type.
-  Result<const internal::TorchActivation*> as_classifier;
+  Result<const internal::ActivationRow*> as_classifier;
   internal::SentenceConfig config;
   size_t max_length = 0;  // 0: there is no limit
   bool use_type_ids = false;
@@ -99,8 +99,8 @@ Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
                                              const FolderReading& reading);
 
 // ScoreActivation::kAsClassifier of a model with a head.
-Result<const TorchActivation*> ClassifierActivation(const TextModel& model,
-                                                    const FolderReading& reading);
+Result<const ActivationRow*> ClassifierActivation(const TextModel& model,
+                                                  const FolderReading& reading);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);

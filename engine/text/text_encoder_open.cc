@@ -273,9 +273,9 @@ Result<std::shared_ptr<const TextEncoder::Impl>> internal::OpenFolder(
         after, internal::AfterEncoder::Read(std::move(pooling), rest, model.hidden_width(),
                                             options.normalize, reading));
   }
-  Result<const internal::TorchActivation*> as_cross_encoder =
+  Result<const internal::ActivationRow*> as_cross_encoder =
       internal::FindTorchActivation("torch.nn.Identity");
-  Result<const internal::TorchActivation*> as_classifier = as_cross_encoder;
+  Result<const internal::ActivationRow*> as_classifier = as_cross_encoder;
   if (model.has_head()) {
     as_cross_encoder =
         internal::ReadScoreActivation(found.path, config, model.labels().size(), reading);

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/base/activations.h"
 #include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
-#include "engine/text/torch_activation.h"
 
 namespace encore::inline v0_1 {
 
@@ -36,7 +36,7 @@ size_t BestOf(const std::vector<float>& scores) {
 
 // Softmax in f32.
 std::vector<float> Probabilities(const float* logits, size_t labels) {
-  const TorchActivation* const softmax = FindTorchActivation("torch.nn.Softmax");
+  const ActivationRow* const softmax = FindTorchActivation("torch.nn.Softmax");
   std::vector<float> scores(logits, logits + labels);
   softmax->apply(scores.data(), labels);
   return scores;

@@ -16,8 +16,8 @@
 //
 // Configuration, as strings under the file's "__metadata__" with the names of PyTorch's arguments:
 //   nhead           the number of heads; required, because no shape shows it
-//   activation      relu, gelu, gelu_tanh, silu, quick_gelu; also gelu_pytorch_tanh, gelu_new (both
-//                   are gelu_tanh) and swish (silu); required likewise
+//   activation      relu, gelu, gelu_tanh, silu, quick_gelu, or transformers' name of one of them
+//                   (gelu_pytorch_tanh, gelu_new, swish ...); required likewise
 //   norm_first      True, true, 1, False, false or 0; False if absent
 //   layer_norm_eps  a decimal number of at least 0, such as 1e-05; 1e-5 if absent
 //   encore_precision  bf16 or int8: what the file was made for (`encore convert`); f32 if absent

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "engine/kernels/activation.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/softmax.h"
@@ -24,7 +23,6 @@ struct TargetKernels {
   std::string name;
   bool fma;
   const internal::ElementwiseKernels* elementwise;
-  const internal::ActivationKernels* activation;
   const internal::SoftmaxKernels* softmax;
   const internal::GemmKernel* gemm_bf16;
 };

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/kernels/activation.h"
+#include "engine/kernels/elementwise.h"
 #include "gtest/gtest.h"
 #include "reference/accuracy.h"
 #include "reference/hard_floats.h"
@@ -26,7 +26,7 @@
 namespace encore {
 namespace {
 
-using internal::GetActivationKernels;
+using internal::GetActivationKernel;
 using reference::kTileAccuracies;
 using reference::TileAccuracy;
 
@@ -49,7 +49,7 @@ TEST(Activation, LargestErrorsOverASample) {
     for (size_t i = 0; i < x.size(); ++i) exact[i] = function.exact(static_cast<double>(x[i]));
     ForEachTarget([&](const std::string& target) {
       std::vector<float> y = x;
-      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
+      GetActivationKernel(function.activation).tile(y.data(), y.size(), 1, y.size());
       reference::TileError worst{0, 0};
       for (size_t i = 0; i < x.size(); ++i) {
         const reference::TileError error = reference::TileErrorOf(x[i], y[i], exact[i]);
@@ -82,7 +82,7 @@ TEST(Activation, SpecialValues) {
     for (const TileAccuracy& function : kTileAccuracies) {
       SCOPED_TRACE(function.name);
       std::vector<float> y = in;
-      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
+      GetActivationKernel(function.activation).tile(y.data(), y.size(), 1, y.size());
       EXPECT_TRUE(SameBits({y.data(), 3}, {in.data(), 3}));
       EXPECT_EQ(y[3], 0.0f);
       EXPECT_EQ(y[4], in[4]);
@@ -99,7 +99,7 @@ TEST(Activation, EqualBitsOnAllTargetsWithFma) {
   for (const TileAccuracy& function : kTileAccuracies) {
     ExpectSameBitsWithFma(function.name, [&] {
       std::vector<float> y = x;
-      (GetActivationKernels().*function.kernel).tile(y.data(), y.size(), 1, y.size());
+      GetActivationKernel(function.activation).tile(y.data(), y.size(), 1, y.size());
       return y;
     });
   }
@@ -112,7 +112,7 @@ TEST(Activation, TilesOfAllSizes) {
   for (size_t i = 0; i < x.size(); ++i) x[i] = -8.0f + 0.03f * static_cast<float>(i);
   ForEachTarget([&](const std::string&) {
     for (const TileAccuracy& function : kTileAccuracies) {
-      const auto kernel = (GetActivationKernels().*function.kernel).tile;
+      const auto kernel = GetActivationKernel(function.activation).tile;
       std::vector<float> alone = x;
       for (float& v : alone) kernel(&v, 1, 1, 1);
       for (const size_t rows : {0, 1, 2, 7}) {
@@ -144,7 +144,7 @@ TEST(Activation, GatesOfAllSizes) {
   x[8] = kInf;  // 0 * inf
   ForEachTarget([&](const std::string&) {
     for (const TileAccuracy& function : kTileAccuracies) {
-      const auto kernels = GetActivationKernels().*function.kernel;
+      const auto kernels = GetActivationKernel(function.activation);
       std::vector<float> activated = gate;
       kernels.tile(activated.data(), activated.size(), 1, activated.size());
       for (const size_t rows : {0, 1, 2, 7}) {

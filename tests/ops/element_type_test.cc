@@ -118,7 +118,7 @@ std::vector<float> Chains(const std::vector<float>& x, const float* weight, cons
 
 // Multiplies where it should be, with NaN around the rows of A that must not be read.
 void CheckProduct(const PackedMatrix& packed, const std::vector<float>& x, size_t m, size_t k,
-                  ActivationKernels::Gated gated, const std::vector<float>& want) {
+                  ActivationKernel::Gated gated, const std::vector<float>& want) {
   const GemmKernel& kernel = Bf16Kernel();
   const PackedView& b = packed.view();
   const size_t lda = kernel.GroupsOf(k) * kKr + 4;

@@ -95,7 +95,8 @@ class Problem {
       args.blocks = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
-    if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;
+    if (g.epilogue == Epilogue::kActivation)
+      args.activation = GetActivationKernel(Activation::kGelu).tile;
     if (g.epilogue == Epilogue::kResidual) {
       args.residual = {residual_.data(), ld_residual()};
     } else if (g.epilogue == Epilogue::kResidualInPlace) {
@@ -122,7 +123,7 @@ class Problem {
       }
     }
     if (g.epilogue == Epilogue::kActivation && !want.empty()) {
-      GetActivationKernels().gelu.tile(want.data(), g.n, g.m, g.n);
+      GetActivationKernel(Activation::kGelu).tile(want.data(), g.n, g.m, g.n);
     }
     return want;
   }

@@ -169,7 +169,8 @@ class Problem {
       args.blocks = {group_cols(), static_cast<size_t>(c.view().stride(0))};
     }
     args.relu = g.epilogue == Epilogue::kRelu;
-    if (g.epilogue == Epilogue::kActivation) args.activation = GetActivationKernels().gelu.tile;
+    if (g.epilogue == Epilogue::kActivation)
+      args.activation = GetActivationKernel(Activation::kGelu).tile;
     if (g.epilogue == Epilogue::kResidual) {
       args.residual = {residual_.data(), ld_residual()};
     } else if (g.epilogue == Epilogue::kResidualInPlace) {
@@ -197,7 +198,7 @@ class Problem {
     }
     std::vector<float>& y = want[halves_ - 1];
     if (g.epilogue == Epilogue::kActivation && !y.empty()) {
-      GetActivationKernels().gelu.tile(y.data(), g.n, g.m, g.n);
+      GetActivationKernel(Activation::kGelu).tile(y.data(), g.n, g.m, g.n);
     }
     if (g.gated) GateTile(want[0].data(), g.n, y.data(), g.n, g.m, g.n);
     return y;

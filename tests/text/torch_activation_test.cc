@@ -3,7 +3,7 @@
 // torch's activations against their formulas in double precision, what they are at the edges, and
 // behind a folder's dense layers and heads.
 
-#include "engine/text/torch_activation.h"
+#include "engine/base/activations.h"
 
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@
 namespace encore {
 namespace {
 
+using internal::ActivationRow;
 using internal::FindTorchActivation;
-using internal::TorchActivation;
 
 double Shrunk(double x, double by) { return x > 0.5 ? x - by : x < -0.5 ? x + by : 0; }
 
@@ -64,7 +64,7 @@ const std::map<std::string, std::function<double(double)>>& Formulas() {
   return *formulas;
 }
 
-float Apply(const TorchActivation& activation, float x) {
+float Apply(const ActivationRow& activation, float x) {
   activation.apply(&x, 1);
   return x;
 }
@@ -83,7 +83,7 @@ TEST(TorchActivation, FollowTheirFormulas) {
   const std::vector<float> values = ActivationValues();
   for (const auto& [name, formula] : Formulas()) {
     SCOPED_TRACE(name);
-    const TorchActivation* activation = FindTorchActivation("torch.nn.modules.activation." + name);
+    const ActivationRow* activation = FindTorchActivation("torch.nn.modules.activation." + name);
     ASSERT_NE(activation, nullptr);
     double worst = 0;
     for (const float x : values) {
@@ -102,7 +102,7 @@ TEST(TorchActivation, AreDefinedAtTheEdges) {
   const float infinity = std::numeric_limits<float>::infinity();
   for (const auto& [name, formula] : Formulas()) {
     SCOPED_TRACE(name);
-    const TorchActivation* activation = FindTorchActivation("torch.nn." + name);
+    const ActivationRow* activation = FindTorchActivation("torch.nn." + name);
     ASSERT_NE(activation, nullptr);
     EXPECT_TRUE(std::isnan(Apply(*activation, std::numeric_limits<float>::quiet_NaN())));
     for (const float large : {1e4F, 3e38F}) {
@@ -117,7 +117,7 @@ TEST(TorchActivation, AreDefinedAtTheEdges) {
 }
 
 TEST(TorchActivation, SoftmaxIsOfTheRow) {
-  const TorchActivation* softmax = FindTorchActivation("torch.nn.Softmax");
+  const ActivationRow* softmax = FindTorchActivation("torch.nn.Softmax");
   ASSERT_NE(softmax, nullptr);
   float row[] = {1, -2, 0.5F};
   softmax->apply(row, 3);
@@ -128,7 +128,7 @@ TEST(TorchActivation, SoftmaxIsOfTheRow) {
 }
 
 TEST(TorchActivation, AreFoundByTheirFullNamesOnly) {
-  const TorchActivation* identity = FindTorchActivation("torch.nn.modules.linear.Identity");
+  const ActivationRow* identity = FindTorchActivation("torch.nn.modules.linear.Identity");
   ASSERT_NE(identity, nullptr);
   EXPECT_EQ(FindTorchActivation("torch.nn.Identity"), identity);
   EXPECT_EQ(Apply(*identity, -0.25F), -0.25F);

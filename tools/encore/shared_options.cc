@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "encore/cpu.h"
+#include "engine/base/activations.h"
 #include "engine/platform/file_writer.h"
 #include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
@@ -166,8 +167,7 @@ bench::NamedWorkload ModelOptions::Workload() const {
 void TorchOptions::AddTo(const Command& command) {
   command.Add("--nhead", &nhead, "Attention heads",
               {.range = Range{1, std::numeric_limits<int>::max()}});
-  command.Add("--activation", &activation, "relu, gelu, gelu_tanh, silu or quick_gelu",
-              {.type = "NAME"});
+  command.Add("--activation", &activation, internal::LayerActivationNames(), {.type = "NAME"});
   command.Add("--eps", &eps, "Epsilon of the layer norms");
   command.Add("--norm-first,!--no-norm-first", &norm_first, "Pre-norm, or post-norm");
 }

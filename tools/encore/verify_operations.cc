@@ -11,6 +11,7 @@
 
 #include "encore/encoder.h"
 #include "encore/ops.h"
+#include "engine/base/activations.h"
 #include "reference/attention.h"
 #include "reference/drawn.h"
 #include "reference/encoder.h"
@@ -153,14 +154,14 @@ void TryBlock(const VerifyContext& context, const TorchStack& config, size_t tok
 }
 
 void TryBlocks(const VerifyContext& context) {
-  for (const Activation activation : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
-                                      Activation::kSilu, Activation::kQuickGelu}) {
+  for (const internal::ActivationRow& row : internal::kActivations) {
+    if (!row.layer) continue;
     for (const bool norm_first : {false, true}) {
       TryBlock(context,
                {.d_model = 64,
                 .num_heads = 4,
                 .d_ff = 256,
-                .activation = activation,
+                .activation = *row.layer,
                 .norm_first = norm_first},
                70);
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every Python block of docs/python.md and of README.md is run, in the order of the page."""
+"""Every Python block of docs/python.md, docs/ray.md and README.md runs by itself."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from conftest import DATA, MINILM, ROOT, has, needs_minilm, needs_reference
@@ -25,7 +24,6 @@ def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("RAY_ADDRESS", "local")  # no cluster that somebody left
     text = (ROOT / page).read_text(encoding="utf-8")
-    names: dict[str, Any] = {}
     blocks = [
         (m.group(1), m.group(2), text[: m.start(2)].count("\n")) for m in BLOCK.finditer(text)
     ]
@@ -35,7 +33,7 @@ def test_blocks(page: str, monkeypatch: pytest.MonkeyPatch) -> None:
         if module and not has(module):
             left_out.append(module)
             continue
-        exec(compile("\n" * line + block, str(ROOT / page), "exec"), names)
+        exec(compile("\n" * line + block, str(ROOT / page), "exec"), {})
     if left_out:
         pytest.skip(f"all but the blocks of {', '.join(left_out)} ran")
 

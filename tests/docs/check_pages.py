@@ -25,6 +25,7 @@ import sys
 import tempfile
 import textwrap
 
+import options_page
 import shell_blocks
 
 README_LINES = 200
@@ -244,6 +245,7 @@ def check(root, args):
     yield from check_options(root)
     yield from check_workflow(root)
     yield from check_presets(root)
+    yield from options_page.check(root, args.encore.resolve())
     for page in pages(root):
         yield from check_links(root, page)
         yield from check_names_of_tests(root, page)

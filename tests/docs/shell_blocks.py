@@ -16,7 +16,7 @@ import tempfile
 RUN = {"attend", "calibrate", "classify", "convert", "demo", "embed", "info", "label", "rerank",
        "run", "tokenize"}
 # Commands of the system, and of the environment that tools/python_env.sh makes.
-SYSTEM = {"c++", "cc", "cd", "cmake", "ctest", "git", "ninja", "pip", "taskset", "zcat"}
+SYSTEM = {"c++", "cc", "cd", "cmake", "ctest", "export", "git", "ninja", "pip", "taskset", "zcat"}
 PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
 # Where programs lie whose options are looked for.
 PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "python/benchmarks/", "build/release/bench/")
@@ -55,7 +55,8 @@ def make_files(folder, root):
     data = root / "tests/data"
     models = folder / ".deps/models"
     models.mkdir(parents=True)
-    for place in (models / "all-MiniLM-L6-v2", folder / "all-MiniLM-L6-v2", folder / "FOLDER"):
+    (folder / "build").mkdir()
+    for place in (models / "all-MiniLM-L6-v2", folder / "FOLDER"):
         place.symlink_to(data / "text/base")
     (folder / "RERANKER").symlink_to(data / "text/reranker")
     (folder / "CLASSIFIER").symlink_to(data / "text/classifier")

@@ -12,7 +12,7 @@
 #include <optional>
 #include <span>
 
-#include "engine/base/sort_texts.h"
+#include "engine/tokenizer/sort_texts.h"
 
 namespace encore::inline v0_1::internal {
 

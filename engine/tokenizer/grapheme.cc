@@ -44,16 +44,15 @@ bool SyllableGoesOn(char32_t before, char32_t c) {
 }  // namespace
 
 const char* ClusterEnd(const char* at, const char* end) {
-  const Unicode& unicode = Unicode::Get();
   char32_t before = NextCodePoint(at);
-  uint16_t properties = unicode.PatternProperties(before);
+  uint32_t properties = PropertiesOf(before);
   bool after_pictograph = (properties & kPictograph) != 0;  // and what extends it
   bool after_consonant = (properties & kConsonant) != 0;    // and what may stand beside a linker
   bool linked = false;                                      // a linker came behind the consonant
   while (at < end) {
     const char* next = at;
     const char32_t c = NextCodePoint(next);
-    const uint16_t of_next = unicode.PatternProperties(c);
+    const uint32_t of_next = PropertiesOf(c);
     if (before == '\r' && c == '\n') return next;
     if (((properties | of_next) & kControls) != 0) break;
     const bool joins = (of_next & kExtends) != 0 || (properties & kPrepends) != 0 ||

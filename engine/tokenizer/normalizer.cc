@@ -17,48 +17,41 @@ namespace encore::inline v0_1::internal {
 namespace {
 
 // Puts the lower case of a character with these properties.
-void PutLower(const Unicode& unicode, char32_t c, uint16_t properties, ByteRange origin,
-              TextBuffer* out) {
-  out->Put((properties & kHasLower) != 0 ? unicode.Lower(c) : c, origin);
+void PutLower(char32_t c, uint32_t properties, ByteRange origin, TextBuffer* out) {
+  out->Put((properties & kHasLower) != 0 ? LowerOf(c) : c, origin);
   if (c == kCapitalIWithDot) out->Put(kDotAbove, origin);
 }
 
 // Calls body(c, properties, origin) for each character.
 template <typename Body>
-void ForEachCharacter(const Unicode& unicode, TextView text, const Body& body) {
+void ForEachCharacter(TextView text, const Body& body) {
   const char* const end = text.data + text.size;
   for (const char* at = text.data; at < end;) {
     const ByteRange origin =
         text.origin == nullptr ? ByteRange() : text.origin[static_cast<size_t>(at - text.data)];
     const char32_t c = NextCodePoint(at);
-    body(c, unicode.Properties(c), origin);
+    body(c, PropertiesOf(c), origin);
   }
 }
 
 class Lowercase : public NormalizerStep {
  public:
   void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
-    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
-      PutLower(unicode_, c, properties, origin, out);
+    ForEachCharacter(text, [&](char32_t c, uint32_t properties, ByteRange origin) {
+      PutLower(c, properties, origin, out);
     });
   }
   double Growth() const override { return 2; }
-
- private:
-  const Unicode& unicode_ = Unicode::Get();
 };
 
 class StripAccents : public NormalizerStep {
  public:
   void Apply(TextView text, MarkRun*, TextBuffer* out) const override {
-    ForEachCharacter(unicode_, text, [&](char32_t c, uint16_t properties, ByteRange origin) {
+    ForEachCharacter(text, [&](char32_t c, uint32_t properties, ByteRange origin) {
       if ((properties & kMark) == 0) out->Put(c, origin);
     });
   }
   double Growth() const override { return 1; }
-
- private:
-  const Unicode& unicode_ = Unicode::Get();
 };
 
 // Cleaning, spaces around Chinese characters, removal of accents and lower case in one pass.
@@ -66,19 +59,19 @@ class BertNormalizer : public NormalizerStep {
  public:
   explicit BertNormalizer(const BertNormalizerSettings& settings) : settings_(settings) {
     for (char32_t c = 0; c < ascii_.size(); ++c) {
-      const uint16_t properties = unicode_.Properties(c);
+      const uint32_t properties = PropertiesOf(c);
       char32_t result = c;
       if (settings.clean_text) {
         if ((properties & kCleaned) != 0) result = kNothing;
         if (result == c && (properties & kWhite) != 0) result = ' ';
       }
-      if (settings.lowercase && (properties & kHasLower) != 0) result = unicode_.Lower(c);
+      if (settings.lowercase && (properties & kHasLower) != 0) result = LowerOf(c);
       ascii_[c] = static_cast<unsigned char>(result);
     }
   }
 
   void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
-    Pass pass = {settings_, unicode_, marks, out};
+    Pass pass = {settings_, marks, out};
     marks->SetBefore({});
     const char* const end = text.data + text.size;
     for (const char* at = text.data; at < end;) {
@@ -102,12 +95,11 @@ class BertNormalizer : public NormalizerStep {
   // The state of a call.
   struct Pass {
     const BertNormalizerSettings& settings;
-    const Unicode& unicode;
     MarkRun* marks;
     TextBuffer* out;
 
     void Character(char32_t c, ByteRange origin) {
-      uint16_t properties = unicode.Properties(c);
+      uint32_t properties = PropertiesOf(c);
       if (settings.clean_text) {
         if ((properties & kCleaned) != 0) return;
         if ((properties & kWhite) != 0) return Starter(' ', origin);
@@ -119,10 +111,10 @@ class BertNormalizer : public NormalizerStep {
       } else if ((properties & kDecomposes) == 0) {
         Part(c, properties, true, origin);
       } else {
-        const Decomposition decomposition = unicode.Decompose(c);
+        const Decomposition decomposition = Decompose(c);
         for (size_t i = 0; i < decomposition.size; ++i) {
           const char32_t part = decomposition.parts[i];
-          Part(part, unicode.Properties(part), i == 0, origin);
+          Part(part, PropertiesOf(part), i == 0, origin);
         }
       }
       if (spaced) Starter(' ', origin);
@@ -130,7 +122,7 @@ class BertNormalizer : public NormalizerStep {
 
     // What stays of decomposed text: marks that are not nonspacing (to Unicode 8), in canonical
     // order. A nonspacing starter goes, but only after it has ended the run of marks before it.
-    void Part(char32_t c, uint16_t properties, bool first, ByteRange origin) {
+    void Part(char32_t c, uint32_t properties, bool first, ByteRange origin) {
       const unsigned rank = OrderRank(properties);
       const bool stays = (properties & kNonspacing) == 0;
       if (rank == 0) {
@@ -150,13 +142,13 @@ class BertNormalizer : public NormalizerStep {
 
     void FlushMarks() {
       marks->Flush([this](char32_t c, ByteRange origin) {
-        const uint16_t properties = unicode.Properties(c);
+        const uint32_t properties = PropertiesOf(c);
         if ((properties & kNonspacing) == 0) Put(c, properties, origin);
       });
     }
 
-    void Put(char32_t c, uint16_t properties, ByteRange origin) {
-      if (settings.lowercase) return PutLower(unicode, c, properties, origin, out);
+    void Put(char32_t c, uint32_t properties, ByteRange origin) {
+      if (settings.lowercase) return PutLower(c, properties, origin, out);
       out->Put(c, origin);
     }
   };
@@ -174,7 +166,6 @@ class BertNormalizer : public NormalizerStep {
   }
 
   const BertNormalizerSettings settings_;
-  const Unicode& unicode_ = Unicode::Get();
   std::array<unsigned char, 128> ascii_;  // what becomes of each
 };
 

@@ -5,34 +5,24 @@
 
 #include "engine/tokenizer/pattern.h"
 
-#include <array>
 #include <cstring>
 
-#include "engine/base/once.h"
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-constexpr uint16_t kWordLike = kLetter | kNumber | kSpace;  // what [^\s\p{L}\p{N}] is not
-
-using Ascii = std::array<uint16_t, 128>;  // properties
-constinit Once<Ascii> ascii;
-Ascii MakeAscii() {
-  Ascii made;
-  for (char32_t c = 0; c < made.size(); ++c) made[c] = Unicode::Get().PatternProperties(c);
-  return made;
-}
+constexpr uint32_t kWordLike = kLetter | kNumber | kSpace;  // what [^\s\p{L}\p{N}] is not
 
 // The properties of the character at `at`, which moves behind it.
-uint16_t Take(const char*& at) {
-  if (IsAscii(*at)) return ascii.Get(MakeAscii)[static_cast<unsigned char>(*at++)];
-  return Unicode::Get().PatternProperties(NextCodePoint(at));
+uint32_t Take(const char*& at) {
+  if (IsAscii(*at)) return AsciiProperties(*at++);
+  return PropertiesOf(NextCodePoint(at));
 }
 
 // The end of the run of characters that have one of these properties, or none of them.
-const char* RunOf(uint16_t properties, const char* at, const char* end) {
+const char* RunOf(uint32_t properties, const char* at, const char* end) {
   while (at < end) {
     const char* next = at;
     if ((Take(next) & properties) == 0) break;
@@ -40,7 +30,7 @@ const char* RunOf(uint16_t properties, const char* at, const char* end) {
   }
   return at;
 }
-const char* RunOfOthers(uint16_t properties, const char* at, const char* end) {
+const char* RunOfOthers(uint32_t properties, const char* at, const char* end) {
   while (at < end) {
     const char* next = at;
     if ((Take(next) & properties) != 0) break;
@@ -88,7 +78,7 @@ const char* Spaces(const char* at, const char* run_end, const char* end) {
 const char* MatchGpt2(const char* at, const char* end) {
   if (const char* const found = Contraction(at, end)) return found;
   const char* next = at + (*at == ' ' && at + 1 < end ? 1 : 0);
-  const uint16_t properties = Take(next);
+  const uint32_t properties = Take(next);
   if ((properties & kLetter) != 0) return RunOf(kLetter, next, end);
   if ((properties & kNumber) != 0) return RunOf(kNumber, next, end);
   if ((properties & kSpace) == 0) return RunOfOthers(kWordLike, next, end);
@@ -101,7 +91,7 @@ const char* MatchGpt2(const char* at, const char* end) {
 const char* MatchLines(const char* at, const char* end, int digits) {
   if (const char* const found = ContractionAnyCase(at, end)) return found;
   const char* next = at;
-  const uint16_t properties = Take(next);
+  const uint32_t properties = Take(next);
   if ((properties & kLetter) != 0) return RunOf(kLetter, next, end);
   if ((properties & kNumber) != 0) {
     for (int i = 1; i < digits && next < end; ++i) {
@@ -137,7 +127,7 @@ const char* MatchQwen2(const char* at, const char* end) { return MatchLines(at, 
 const char* MatchClip(const char* at, const char* end) {
   if (const char* const found = Contraction(at, end)) return found;
   const char* next = at;
-  const uint16_t properties = Take(next);
+  const uint32_t properties = Take(next);
   if ((properties & kLetter) != 0) return RunOf(kLetter, next, end);
   if ((properties & kNumber) != 0) return next;
   return (properties & kSpace) != 0 ? nullptr : RunOfOthers(kWordLike, next, end);

@@ -24,10 +24,10 @@ enum class CharKind : uint8_t { kRemoved, kAlone, kFirst, kSecond };
 
 CharKind KindOf(PreTokenizerStep step, char32_t c) {
   if (step == PreTokenizerStep::kDigits || step == PreTokenizerStep::kIndividualDigits) {
-    if ((Unicode::Get().PatternProperties(c) & kNumeric) == 0) return CharKind::kFirst;
+    if (!Is(c, kNumeric)) return CharKind::kFirst;
     return step == PreTokenizerStep::kDigits ? CharKind::kSecond : CharKind::kAlone;
   }
-  const uint16_t properties = Unicode::Get().Properties(c);
+  const uint32_t properties = PropertiesOf(c);
   if ((properties & kWhite) != 0) return CharKind::kRemoved;
   switch (step) {
     case PreTokenizerStep::kWhitespaceSplit:

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/quoted.h"
-#include "engine/base/sort_texts.h"
+#include "engine/tokenizer/sort_texts.h"
 
 namespace encore::inline v0_1::internal {
 

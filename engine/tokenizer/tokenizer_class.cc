@@ -53,59 +53,46 @@ constexpr ClassRow kClasses[] = {
     {"CLIPTokenizer", Kind::kClip},
     {"EsmTokenizer", Kind::kEsm},
     {"SiglipTokenizer", Kind::kSiglip},
-};
-
-// Classes that make parts of their tokenizer themselves, of kinds of models that encore has not.
-constexpr std::string_view kOthers[] = {
-    "BarthezTokenizer",   "BigBirdTokenizer",    "BlenderbotTokenizer",  "CodeGenTokenizer",
-    "CodeLlamaTokenizer", "CohereTokenizer",     "EsmcTokenizer",        "GPTNeoXTokenizer",
-    "LasrTokenizer",      "LayoutLMv3Tokenizer", "LayoutXLMTokenizer",   "LukeTokenizer",
-    "MBart50Tokenizer",   "MBartTokenizer",      "NllbTokenizer",        "NougatTokenizer",
-    "OpenAIGPTTokenizer", "PegasusTokenizer",    "Qwen3_5Tokenizer",     "ReformerTokenizer",
-    "RemBertTokenizer",   "RoFormerTokenizer",   "SeamlessM4TTokenizer", "SplinterTokenizer",
-    "UdopTokenizer",      "VideoPrismTokenizer", "WhisperTokenizer",     "XGLMTokenizer",
-    "XLNetTokenizer",     "DPRReaderTokenizer",
-};
-constexpr std::string_view kOthersWithTypeIds[] = {
-    "DPRContextEncoderTokenizer", "DPRQuestionEncoderTokenizer",
-    "DebertaTokenizer",           "FNetTokenizer",
-    "LayoutLMv2Tokenizer",        "MarkupLMTokenizer",
+    {"DPRContextEncoderTokenizer", Kind::kOther, true, true},
+    {"DPRQuestionEncoderTokenizer", Kind::kOther, true, true},
+    {"DebertaTokenizer", Kind::kOther, true, true},
+    {"FNetTokenizer", Kind::kOther, true, true},
+    {"LayoutLMv2Tokenizer", Kind::kOther, true, true},
+    {"MarkupLMTokenizer", Kind::kOther, true, true},
 };
 
 // Classes whose code is Python, or sentencepiece's.
-constexpr std::string_view kPython[] = {
-    "BartphoTokenizer",
-    "BertGenerationTokenizer",
-    "BertJapaneseTokenizer",
-    "BertweetTokenizer",
-    "BioGptTokenizer",
-    "BlenderbotSmallTokenizer",
-    "ByT5Tokenizer",
-    "CTRLTokenizer",
-    "CanineTokenizer",
-    "ClvpTokenizer",
-    "CpmAntTokenizer",
-    "CpmTokenizer",
-    "DiaTokenizer",
-    "ErnieMTokenizer",
-    "FSMTTokenizer",
-    "FlaubertTokenizer",
-    "GPTNeoXJapaneseTokenizer",
-    "MgpstrTokenizer",
-    "MyT5Tokenizer",
-    "PLBartTokenizer",
-    "PerceiverTokenizer",
-    "PhobertTokenizer",
-    "ProphetNetTokenizer",
-    "RoCBertTokenizer",
-    "Speech2TextTokenizer",
-    "SpeechT5Tokenizer",
-    "TapasTokenizer",
-    "VitsTokenizer",
-    "Wav2Vec2CTCTokenizer",
-    "XLMProphetNetTokenizer",
-    "XLMTokenizer",
-};
+constexpr std::string_view kPython[] = {"BartphoTokenizer",
+                                        "BertGenerationTokenizer",
+                                        "BertJapaneseTokenizer",
+                                        "BertweetTokenizer",
+                                        "BioGptTokenizer",
+                                        "BlenderbotSmallTokenizer",
+                                        "ByT5Tokenizer",
+                                        "CTRLTokenizer",
+                                        "CanineTokenizer",
+                                        "ClvpTokenizer",
+                                        "CpmAntTokenizer",
+                                        "CpmTokenizer",
+                                        "DiaTokenizer",
+                                        "ErnieMTokenizer",
+                                        "FSMTTokenizer",
+                                        "FlaubertTokenizer",
+                                        "GPTNeoXJapaneseTokenizer",
+                                        "MgpstrTokenizer",
+                                        "MyT5Tokenizer",
+                                        "PLBartTokenizer",
+                                        "PerceiverTokenizer",
+                                        "PhobertTokenizer",
+                                        "ProphetNetTokenizer",
+                                        "RoCBertTokenizer",
+                                        "Speech2TextTokenizer",
+                                        "SpeechT5Tokenizer",
+                                        "TapasTokenizer",
+                                        "VitsTokenizer",
+                                        "Wav2Vec2CTCTokenizer",
+                                        "XLMProphetNetTokenizer",
+                                        "XLMTokenizer"};
 
 struct TypeRow {
   std::string_view model_type;
@@ -157,15 +144,12 @@ std::string_view WithoutFast(std::string_view name) {
   return name;
 }
 
-template <class List>
-bool Has(const List& list, std::string_view name) {
-  return std::find(std::begin(list), std::end(list), name) != std::end(list);
-}
-
-// A class that transformers does not know is its TokenizersBackend.
 TokenizerClass FindClass(std::string_view name) {
   TokenizerClass found;
   found.name = std::string(name);
+  found.kind = std::find(std::begin(kPython), std::end(kPython), name) != std::end(kPython)
+                   ? Kind::kPython
+                   : Kind::kOther;
   for (const ClassRow& row : kClasses) {
     if (row.name != name) continue;
     found.kind = row.kind;
@@ -173,15 +157,6 @@ TokenizerClass FindClass(std::string_view name) {
     found.old_type_ids = row.old_type_ids;
     found.pads_left =
         row.kind == Kind::kLlama || row.kind == Kind::kGemma || row.kind == Kind::kSiglip2;
-    return found;
-  }
-  if (Has(kOthersWithTypeIds, name)) {
-    found.kind = Kind::kOther;
-    found.type_ids = true;
-  } else if (Has(kOthers, name)) {
-    found.kind = Kind::kOther;
-  } else if (Has(kPython, name)) {
-    found.kind = Kind::kPython;
   }
   return found;
 }

@@ -40,7 +40,7 @@ enum class TokenizerKind : uint8_t {
   kEsm,       // vocab.txt alone, whose tokens are all found in the raw text
   kSiglip,    // spiece.model alone, as sentencepiece's own library computes it
   kConvBert,  // tokenizer.json as it is, but for BERT's special tokens and template
-  kOther,     // by the class, in ways that encore has not: tokenizer.json as it is, which is told
+  kOther,     // unknown to encore, or made in ways that it does not have: tokenizer.json as it is
   kPython,    // in Python, without `tokenizers`
 };
 

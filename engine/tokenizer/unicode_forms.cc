@@ -14,8 +14,7 @@ namespace {
 // Composes characters that come in canonical order.
 class Composer {
  public:
-  Composer(const Unicode& unicode, AlignedWriter* out, std::vector<Mark>* blocked)
-      : unicode_(unicode), out_(out), blocked_(blocked) {}
+  Composer(AlignedWriter* out, std::vector<Mark>* blocked) : out_(out), blocked_(blocked) {}
 
   void Add(Written next, unsigned rank) {
     if (!has_starter_) {
@@ -26,7 +25,7 @@ class Composer {
     }
     const bool reaches = blocked_->empty() || blocked_->back().rank < rank;
     if (reaches) {
-      if (const char32_t composed = unicode_.Compose(starter_.c, next.c)) {
+      if (const char32_t composed = Compose(starter_.c, next.c)) {
         starter_ = {composed, starter_.change + next.change - 1};
         return;
       }
@@ -44,7 +43,6 @@ class Composer {
   }
 
  private:
-  const Unicode& unicode_;
   AlignedWriter* const out_;
   Written starter_ = {};
   bool has_starter_ = false;
@@ -58,7 +56,7 @@ class UnicodeForm : public NormalizerStep {
   void Apply(TextView text, MarkRun* marks, TextBuffer* out) const override {
     AlignedWriter writer(text, out);
     std::vector<Mark>* const run = &marks->marks;
-    Composer composer(unicode_, &writer, &marks->blocked);
+    Composer composer(&writer, &marks->blocked);
     const auto put = [&](Written written, unsigned rank) {
       if (settings_.compose) {
         composer.Add(written, rank);
@@ -72,7 +70,7 @@ class UnicodeForm : public NormalizerStep {
       run->clear();
     };
     const auto add = [&](char32_t c, int change) {
-      const unsigned rank = OrderRank(unicode_.Properties(c));
+      const unsigned rank = OrderRank(PropertiesOf(c));
       if (rank != 0) return run->push_back({c, rank, change, run->size()});
       flush_run();
       put({c, change}, 0);
@@ -101,17 +99,16 @@ class UnicodeForm : public NormalizerStep {
   template <typename Add>
   void Decompose(char32_t c, const Add& add) const {
     if (settings_.compatibility) {
-      const std::span<const uint32_t> parts = unicode_.Compatibility(c);
+      const std::span<const char32_t> parts = CompatibleParts(c);
       for (size_t i = 0; i < parts.size(); ++i) add(parts[i], i == 0 ? 0 : 1);
       if (!parts.empty()) return;
     }
-    if ((unicode_.Properties(c) & kDecomposes) == 0) return add(c, 0);
-    const Decomposition parts = unicode_.Decompose(c);
+    if ((PropertiesOf(c) & kDecomposes) == 0) return add(c, 0);
+    const Decomposition parts = internal::Decompose(c);
     for (size_t i = 0; i < parts.size; ++i) add(parts.parts[i], i == 0 ? 0 : 1);
   }
 
   const UnicodeFormSettings settings_;
-  const Unicode& unicode_ = Unicode::Get();
 };
 
 }  // namespace

@@ -10,10 +10,8 @@ an answer of the installed wheel, about every scalar value. Needs tokenizers 0.2
   tests/make/unicode_tables.py           asks and writes the file
   tests/make/unicode_tables.py --check   asks and compares with the file; exit 1 if they differ
 
-engine/tokenizer/unicode_data.h says how numbers are packed; engine/tokenizer/unicode.cc reads them.
+engine/tokenizer/unicode_data.h describes the tables.
 """
-import base64
-import collections
 import pathlib
 import struct
 import sys
@@ -28,13 +26,15 @@ SCALARS = [c for c in range(0x110000) if not 0xD800 <= c <= 0xDFFF]
 HANGUL = range(0xAC00, 0xD7A4)  # decomposed by arithmetic
 NFD = normalizers.NFD()
 
-# Bits of a class, as CharProperty in unicode.h has them.
-CLEANED, WHITE, CHINESE, NONSPACING, MARK, PUNCTUATION, WORD = (1 << bit for bit in range(7))
-ORDER_SHIFT = 10
+# Bits of CharProperty in unicode.h.
+CLEANED, WHITE, CHINESE, NONSPACING, MARK, PUNCTUATION, WORD, DECOMPOSES, HAS_LOWER = (
+    1 << bit for bit in range(9))
+ORDER_SHIFT = 24
 
-# And those of PatternProperty.
-(LETTER, NUMBER, SPACE, ANY_MARK, NUMERIC, EXTENDS, PREPENDS, CONTROLS, PICTOGRAPH,
- COMPOSES, CONSONANT, LINKER, CONJOINS) = (1 << bit for bit in range(13))
+# And those of patterns there, behind these.
+PATTERN_SHIFT = 9
+(LETTER, NUMBER, SPACE, NUMERIC, EXTENDS, PREPENDS, CONTROLS, PICTOGRAPH, CONSONANT, LINKER,
+ CONJOINS) = (1 << bit for bit in range(11))
 
 
 def bert(**options):
@@ -144,20 +144,17 @@ def pattern_classes():
     """[class] by code point, as regular expressions, Digits, NFC and grapheme clusters see it."""
     check_contractions()
     found = [0] * 0x110000
-    regexes = {LETTER: r"\p{L}", NUMBER: r"\p{N}", SPACE: r"\s", ANY_MARK: r"\p{M}"}
+    regexes = {LETTER: r"\p{L}", NUMBER: r"\p{N}", SPACE: r"\s"}
     for bit, regex in regexes.items():
         split = pre_tokenizers.Split(Regex(regex), "removed").pre_tokenize_str
         for c in SCALARS:
             found[c] |= 0 if split(chr(c)) else bit
     digits = pre_tokenizers.Digits(individual_digits=True).pre_tokenize_str
-    compose = normalizers.NFC().normalize_str
     after_a, after_joiner = replacing(b"a"), replacing("\u00a9".encode())
     two_marks = replacing("\u0301\u0323".encode())
     ssa = replacing("\u0937".encode())  # Devanagari: a consonant; virama is a linker
     for c in SCALARS:
         found[c] |= NUMERIC if len(digits("a" + chr(c) + "a")) == 3 else 0
-        if NFD.normalize_str(chr(c)) != chr(c) and c not in HANGUL and compose(chr(c)) == chr(c):
-            found[c] |= COMPOSES
         # Clusters of 6 bytes are not looked up as a whole, so longer ones need no answer.
         one = replacing(chr(c).encode())
         if after_a("a" + chr(c)) == "X":
@@ -196,74 +193,90 @@ def compatibility():
             if decompose(chr(c)) != NFD.normalize_str(chr(c))}
 
 
-def packed(values):
-    """LEB128: seven bits a byte, the lowest first; the eighth says that more follow."""
-    out = bytearray()
-    for value in values:
-        while value > 127:
-            out.append(value & 127 | 128)
-            value >>= 7
-        out.append(value)
-    return bytes(out)
+def records(decomposed, lower):
+    """[(its CharProperty bits, what it adds to become lower case)] by code point."""
+    found = [own | pattern << PATTERN_SHIFT
+             for own, pattern in zip(classes(decomposed), pattern_classes())]
+    for c in (*decomposed, *HANGUL):
+        found[c] |= DECOMPOSES
+    for c in lower:
+        found[c] |= HAS_LOWER
+    return [(bits, lower.get(c, c) - c) for c, bits in enumerate(found)]
 
 
-def signed(value):
-    """0, -1, 1, -2, 2 ... as 0, 1, 2, 3, 4 ..."""
-    return 2 * value if value >= 0 else -2 * value - 1
+def parts_of(decomposed, compatible):
+    """[where its parts are] by code point, and the parts: for each code point that has some, how
+    many canonical ones + 256 * how many compatible ones, then these. Place 0 has none. Four can be
+    read at each."""
+    values, place_of = [0], {("", ""): 0}
+    places = [0] * 0x110000
+    for c in sorted({*decomposed, *compatible}):
+        both = decomposed.get(c, ""), compatible.get(c, "")
+        if both not in place_of:
+            place_of[both] = len(values)
+            values += [len(both[0]) + 256 * len(both[1]), *map(ord, both[0] + both[1])]
+        places[c] = place_of[both]
+    return places, values + [0] * 3
 
 
-def class_numbers(found):
-    """The kinds of classes, those of most runs first, and runs of code points of one class."""
-    runs, start = [], 0
-    for c in range(1, 0x110001):
-        if c == 0x110000 or found[c] != found[start]:
-            runs.append((c - start, found[start]))
-            start = c
-    count = collections.Counter(kind for _, kind in runs)
-    kinds = sorted(count, key=lambda kind: (-count[kind], kind))
-    return [len(kinds), *kinds,
-            *((size - 1) * len(kinds) + kinds.index(kind) for size, kind in runs)]
+def compositions(decomposed):
+    """[(first, second, composed)] by slot: a hash table that is half empty. A character composes of
+    the one that its other parts compose to, and its last part."""
+    compose = normalizers.NFC().normalize_str
+    slots = [(0, 0, 0)] * 2048
+    for c, parts in decomposed.items():
+        if compose(chr(c)) != chr(c):
+            continue
+        first = compose(parts[:-1])
+        assert len(first) == 1, hex(c)
+        pair = ord(first), ord(parts[-1])
+        slot = (pair[0] << 32 | pair[1]) * 0x9E3779B97F4A7C15 % 2**64 >> 53  # CompositionSlot
+        while slots[slot] != (0, 0, 0):
+            slot = (slot + 1) % len(slots)
+        slots[slot] = *pair, c
+    return slots
 
 
-def mapping_numbers(mapping):
-    """Runs of {code point: its parts}: neighbours whose only parts are neighbours too, or one."""
-    values, behind, before, points = [], 0, [0] * 32, sorted(mapping)
-    while points:
-        first = points.pop(0)
-        last, parts = first, [ord(part) for part in mapping[first]]
-        while (len(parts) == 1 and points[:1] == [last + 1]
-               and mapping[last + 1] == chr(parts[0] + last + 1 - first)):
-            last = points.pop(0)
-        kind = 3 if last > first else min(len(parts), 3) - 1
-        values.append((first - behind) * 4 + kind)
-        values += {2: [len(parts)], 3: [last - first]}.get(kind, [])
-        values += [signed(part - old) for part, old in zip(parts, before)]
-        before[:len(parts)] = [parts[0] + last - first, *parts[1:]]
-        behind = last + 1
-    return values
+def blocks(values):
+    """The number of each block of 256 values, and the blocks, of which none is there twice."""
+    number = {}
+    numbers = [number.setdefault(tuple(values[c:c + 256]), len(number))
+               for c in range(0, len(values), 256)]
+    assert len(number) <= 256
+    return numbers, list(number)
 
 
-def table(name, comment, values):
-    text = base64.b64encode(packed(values)).decode()
-    lines = [text[i:i + 96] for i in range(0, len(text), 96)]
-    body = "\n".join(f'"{line}"' for line in lines)
-    return f"// {comment}\nconstinit const std::string_view {name} =\n{body};\n"
+def array(kind, name, values):
+    """A line has a row of 256 values, or up to 64 structs, or up to 256 numbers."""
+    def text(value):
+        if not isinstance(value, tuple):
+            return str(value)
+        return "{" + ",".join(map(str, value if any(value) else ())) + "}"
+
+    size = len(values[0]) if isinstance(values[0], tuple) else 1
+    width = {256: 1, 1: 256}.get(size, 64)
+    lines = [",".join(map(text, values[i:i + width])) for i in range(0, len(values), width)]
+    return f"extern const {kind} {name} = {{\n" + ",\n".join(lines) + "};\n"
 
 
 def data():
-    decomposed = decompositions()
+    decomposed, lower = decompositions(), lowercase()
+    of_char = records(decomposed, lower)
+    kinds = sorted(set(of_char))
+    kind_of = {kind: number for number, kind in enumerate(kinds)}
+    assert len(kinds) <= 256
+    char_blocks, char_rows = blocks([kind_of[record] for record in of_char])
+    places, parts = parts_of(decomposed, compatibility())
+    part_blocks, part_rows = blocks(places)
+    assert len(parts) < 65536
     tables = [
-        table("kUnicodeClasses",
-              "PatternProperty in the upper half; CharProperty and the rank of the combining class "
-              "below.",
-              class_numbers([pattern << 16 | own for own, pattern
-                             in zip(classes(decomposed), pattern_classes())])),
-        table("kUnicodeDecompositions", "Canonical decompositions, but of Hangul syllables.",
-              mapping_numbers(decomposed)),
-        table("kUnicodeCompatibility", "Compatibility decompositions that are not canonical ones.",
-              mapping_numbers(compatibility())),
-        table("kUnicodeLowercase", "Lower case; of U+0130 the first of its two characters.",
-              mapping_numbers({c: chr(lower) for c, lower in lowercase().items()})),
+        array("CharRecord", "kCharRecords[]", kinds),
+        array("uint8_t", "kCharBlocks[]", char_blocks),
+        array("uint8_t", "kCharRows[][256]", char_rows),
+        array("uint8_t", "kPartBlocks[]", part_blocks),
+        array("uint16_t", "kPartRows[][256]", part_rows),
+        array("char32_t", "kParts[]", parts),
+        array("Composition", "kCompositions[2048]", compositions(decomposed)),
     ]
     return f"""\
 // SPDX-License-Identifier: Apache-2.0

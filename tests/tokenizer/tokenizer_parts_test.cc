@@ -84,8 +84,7 @@ TEST(TokenizerUtf8Test, InvalidBytesAreFoundWhereverTheyStand) {
 // ---- Unicode -----------------------------------------------------------------------------------
 
 TEST(TokenizerUnicodeTest, Properties) {
-  const Unicode& unicode = Unicode::Get();
-  const auto is = [&](char32_t c, CharProperty p) { return (unicode.Properties(c) & p) != 0; };
+  const auto is = [&](char32_t c, CharProperty p) { return (PropertiesOf(c) & p) != 0; };
   EXPECT_TRUE(is(' ', kWhite) && is(0x3000, kWhite) && is(0x85, kWhite) && !is(0x200B, kWhite));
   EXPECT_TRUE(is('$', kPunctuation) && is(0x2014, kPunctuation) && !is(0x20AC, kPunctuation));
   EXPECT_TRUE(is(0, kCleaned) && is(0xFFFD, kCleaned) && is(0xAD, kCleaned) && !is('\t', kCleaned));
@@ -93,17 +92,16 @@ TEST(TokenizerUnicodeTest, Properties) {
   EXPECT_TRUE(is(0x301, kNonspacing) && is(0x301, kMark) && !is(0x302E, kNonspacing));
   EXPECT_TRUE(is(0x302E, kMark) && !is(0x1F3FD, kMark));
   EXPECT_TRUE(is('_', kWordChar) && is(0xE9, kWordChar) && !is('-', kWordChar));
-  EXPECT_EQ(OrderRank(unicode.Properties('a')), 0u);
-  EXPECT_LT(OrderRank(unicode.Properties(0x323)), OrderRank(unicode.Properties(0x301)));
-  EXPECT_EQ(unicode.Properties(0x10FFFD), kCleaned);  // private use
-  EXPECT_EQ(unicode.Properties(0x10FFFF), 0);         // no character
+  EXPECT_EQ(OrderRank(PropertiesOf('a')), 0u);
+  EXPECT_LT(OrderRank(PropertiesOf(0x323)), OrderRank(PropertiesOf(0x301)));
+  EXPECT_EQ(PropertiesOf(0x10FFFD), kCleaned);  // private use
+  EXPECT_EQ(PropertiesOf(0x10FFFF), 0);         // no character
 }
 
 TEST(TokenizerUnicodeTest, Mappings) {
-  const Unicode& unicode = Unicode::Get();
   const auto decomposed = [&](char32_t c) {
-    EXPECT_NE(unicode.Properties(c) & kDecomposes, 0) << uint32_t{c};
-    const Decomposition d = unicode.Decompose(c);
+    EXPECT_NE(PropertiesOf(c) & kDecomposes, 0) << uint32_t{c};
+    const Decomposition d = Decompose(c);
     return std::u32string(d.parts.begin(), d.parts.begin() + d.size);
   };
   EXPECT_EQ(decomposed(0xE9), U"e\u0301");
@@ -112,12 +110,12 @@ TEST(TokenizerUnicodeTest, Mappings) {
   EXPECT_EQ(decomposed(0xAC01), U"\u1100\u1161\u11A8");
   EXPECT_EQ(decomposed(0xD7A3), U"\u1112\u1175\u11C2");
   EXPECT_EQ(decomposed(0x2FA1D), U"\U0002A600");
-  EXPECT_EQ(unicode.Properties(0xD7A4) & kDecomposes, 0);
-  EXPECT_EQ(unicode.Properties(0x11938) & kDecomposes, 0);  // new in Unicode 13
-  EXPECT_EQ(unicode.Lower('A'), U'a');
-  EXPECT_EQ(unicode.Lower(0x1E9E), 0xDFu);
-  EXPECT_EQ(unicode.Lower(0x10400), 0x10428u);
-  EXPECT_EQ(unicode.Properties('a') & kHasLower, 0);
+  EXPECT_EQ(PropertiesOf(0xD7A4) & kDecomposes, 0);
+  EXPECT_EQ(PropertiesOf(0x11938) & kDecomposes, 0);  // new in Unicode 13
+  EXPECT_EQ(LowerOf('A'), U'a');
+  EXPECT_EQ(LowerOf(0x1E9E), 0xDFu);
+  EXPECT_EQ(LowerOf(0x10400), 0x10428u);
+  EXPECT_EQ(PropertiesOf('a') & kHasLower, 0);
 }
 
 // ---- Normalizers -------------------------------------------------------------------------------

@@ -4,8 +4,8 @@
 // fetching them. Here their first eight bytes become a number, and most need no more than sorting
 // these.
 
-#ifndef ENCORE_ENGINE_BASE_SORT_TEXTS_H_
-#define ENCORE_ENGINE_BASE_SORT_TEXTS_H_
+#ifndef ENCORE_ENGINE_TOKENIZER_SORT_TEXTS_H_
+#define ENCORE_ENGINE_TOKENIZER_SORT_TEXTS_H_
 
 #include <algorithm>
 #include <array>
@@ -64,4 +64,4 @@ inline void SortTexts(std::vector<std::pair<std::string_view, uint32_t>>* texts)
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_BASE_SORT_TEXTS_H_
+#endif  // ENCORE_ENGINE_TOKENIZER_SORT_TEXTS_H_

@@ -3,7 +3,7 @@
 // Texts in the order of their bytes: those that differ within eight bytes, behind them, and by a
 // zero at the end.
 
-#include "engine/base/sort_texts.h"
+#include "engine/tokenizer/sort_texts.h"
 
 #include <gtest/gtest.h>
 

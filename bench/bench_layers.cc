@@ -13,7 +13,7 @@
 #include "bench/measure/forward.h"
 #include "bench/measure/models.h"
 #include "encore/encoder.h"
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 
 namespace encore::bench {
 namespace {

@@ -4,61 +4,51 @@
 
 #include "reference/layer_weights.h"
 
-#include "engine/base/layer_tensors.h"
-#include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_tensors.h"
 
 namespace encore {
 namespace {
 
-using internal::Extent;
 using internal::LayerTensor;
-using internal::TensorPlace;
 
 WeightKind KindOf(const LayerTensor& tensor) {
-  if (tensor.part->place == TensorPlace::kBuckets) return WeightKind::kPositionBias;
-  if (tensor.part->place == TensorPlace::kRelative) return WeightKind::kRelativeEmbeddings;
-  if (tensor.part->place == TensorPlace::kLayerScale) return WeightKind::kLayerScale;
-  if (tensor.part->member == &EncoderLayerWeights::layer_scalar) return WeightKind::kLayerScale;
-  if (tensor.part->place == TensorPlace::kExperts) {
-    return tensor.required() ? WeightKind::kMatrix : WeightKind::kBias;
+  using W = EncoderLayerWeights;
+  const internal::LayerMember& member = tensor.part->member;
+  if (member == &W::position_bias) return WeightKind::kPositionBias;
+  if (member == &W::relative_embeddings) return WeightKind::kRelativeEmbeddings;
+  if (member == &W::layer_scale1 || member == &W::layer_scale2 || member == &W::layer_scalar) {
+    return WeightKind::kLayerScale;
   }
-  if (tensor.part->member.linear == nullptr) {
+  if (member.norm != nullptr) {
     return tensor.is_bias() ? WeightKind::kNormBias : WeightKind::kNormWeight;
   }
-  return tensor.is_bias() ? WeightKind::kBias : WeightKind::kMatrix;
+  return tensor.required() ? WeightKind::kMatrix : WeightKind::kBias;
 }
 
 // Of a norm's tensor, its norm.
 const NormConfig& NormOf(const LayerTensor& tensor, const LayerConfig& layer) {
-  if (tensor.part->place == TensorPlace::kQkNorm) return layer.qk_norm;
-  if (tensor.part->place == TensorPlace::kRelativeNorm) return layer.relative->norm;
-  if (tensor.part->member == &EncoderLayerWeights::input_norm && layer.layer_input) {
-    return layer.layer_input->norm;
-  }
+  using W = EncoderLayerWeights;
+  const internal::LayerMember& member = tensor.part->member;
+  if (member == &W::q_norm || member == &W::k_norm) return layer.qk_norm;
+  if (member == &W::relative_norm && layer.relative) return layer.relative->norm;
+  if (member == &W::input_norm && layer.layer_input) return layer.layer_input->norm;
   return layer.norm;
 }
 
 // Whether the layer has this tensor.
 bool IsGiven(const LayerTensor& tensor, const LayerConfig& layer, const WeightChoices& choices) {
   if (tensor.is_scale()) return false;
-  const bool fused_first = choices.fused_first || layer.gate == Gate::kNone;
-  switch (tensor.part->place) {
-    case TensorPlace::kFusedQkv:
-      if (!choices.fused_qkv) return false;
-      break;
-    case TensorPlace::kApartQkv:
-      if (choices.fused_qkv) return false;
-      break;
-    case TensorPlace::kFusedFirst:
-      if (!fused_first || layer.experts) return false;
-      break;
-    case TensorPlace::kApartFirst:
-      if (fused_first || layer.experts) return false;
-      break;
-    case TensorPlace::kLayerScale:
-      return choices.layer_scale && layer.norm_placement != NormPlacement::kBoth;
-    default:
-      if (!internal::WhyNoPlace(tensor.part->place, layer, {}).empty()) return false;
+  const internal::LayerPart& part = *tensor.part;
+  if (!part.presence.in(layer)) return false;
+  if (part.fusion != internal::Fusion::kNone) {
+    const bool fused = part.matrix == LayerMatrix::kQkv
+                           ? choices.fused_qkv
+                           : choices.fused_first || layer.gate == Gate::kNone;
+    if (fused != (part.fusion == internal::Fusion::kOne)) return false;
+  }
+  if (part.member == &EncoderLayerWeights::layer_scale1 ||
+      part.member == &EncoderLayerWeights::layer_scale2) {
+    return choices.layer_scale;
   }
   if (KindOf(tensor) == WeightKind::kBias || tensor.is_bias()) return choices.biases;
   return KindOf(tensor) != WeightKind::kNormWeight || choices.norm_weights;

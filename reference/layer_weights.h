@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The weights of a configuration, tensor after tensor of the engine's table (base/layer_tensors.h),
+// The weights of a configuration, tensor after tensor of the engine's table (nn/layer_tensors.h),
 // for everything that draws weights.
 
 #ifndef ENCORE_REFERENCE_LAYER_WEIGHTS_H_

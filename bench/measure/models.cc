@@ -13,7 +13,7 @@
 #include <random>
 #include <utility>
 
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 
 namespace encore::bench {
 namespace {

@@ -85,7 +85,7 @@ WeightChoices ChoicesOf(const Model& model);
 // Bytes of a layer's matrices as products take them; biases and norms count as nothing.
 size_t LayerBytes(const Model& model, Precision precision = Precision::kF32);
 
-// Floating point operations of all layers together, as engine/base/layer_sizes.h counts them.
+// Floating point operations of all layers together, as engine/nn/layer_sizes.h counts them.
 double StackFlops(const Model& model, const std::vector<size_t>& lengths, size_t layers);
 inline double LayerFlops(const Model& model, const std::vector<size_t>& lengths) {
   return StackFlops(model, lengths, 1);

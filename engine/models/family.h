@@ -22,9 +22,9 @@
 #include "encore/status.h"
 #include "encore/tokenizer.h"
 #include "engine/base/activations.h"
-#include "engine/base/layer_tensors.h"
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
+#include "engine/nn/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 

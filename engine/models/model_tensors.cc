@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "engine/base/int_math.h"
-#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
+#include "engine/nn/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -85,7 +85,7 @@ Status ViewModule(const std::string& in_base, const LayerModule& module, size_t 
   const LayerPart& part = PartOf(module.member);
   const LayerTensor weight{&part, TensorRole::kWeight};
   const Shape shape = ShapeOf(weight, d_model, config);
-  if (part.place == TensorPlace::kConvolution && part.member.linear != nullptr) {
+  if (module.member == &W::convolution) {
     ENCORE_ASSIGN_OR_RETURN(
         weight.In(*layer),
         tensors->ViewConvolution(name, d_model, module.groups, config.convolution->kernel));
@@ -99,24 +99,6 @@ Status ViewModule(const std::string& in_base, const LayerModule& module, size_t 
   const LayerTensor bias{&part, TensorRole::kBias};
   ENCORE_ASSIGN_OR_RETURN(bias.In(*layer), tensors->View(name + ".bias", {shape[0]}));
   return {};
-}
-
-// Whether the layer has the module.
-bool HasModule(const LayerConfig& layer, const LayerMember& member) {
-  switch (PartOf(member).place) {
-    case TensorPlace::kNorm1:
-      return layer.attention_norm;
-    case TensorPlace::kExperts:
-      return layer.experts.has_value();
-    case TensorPlace::kConvolution:
-      return layer.convolution.has_value();
-    case TensorPlace::kNetwork:
-    case TensorPlace::kFusedFirst:
-    case TensorPlace::kApartFirst:
-      return !layer.experts;
-    default:
-      return true;
-  }
 }
 
 }  // namespace
@@ -317,7 +299,7 @@ Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) 
     W& layer = weights.layers.emplace_back();
     for (const LayerModule& module : plan.layer_modules) {
       const LayerConfig& config = plan.encoder.layers[i];
-      if (!HasModule(config, module.member)) continue;
+      if (!PartOf(module.member).presence.in(config)) continue;
       const std::string name = NameInLayer(module.name, i);
       ENCORE_RETURN_IF_ERROR(
           module.stacked ? ViewStacked(tensors->Base(name), module, plan, i, tensors, &layer)

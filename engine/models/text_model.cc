@@ -10,12 +10,12 @@
 #include <system_error>
 #include <utility>
 
-#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
 #include "engine/models/config_keys.h"
 #include "engine/models/model_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/platform/file_error.h"
 #include "engine/platform/mapped_file.h"
 

@@ -9,11 +9,11 @@
 
 #include "engine/base/activations.h"
 #include "engine/base/int_math.h"
-#include "engine/base/layer_sizes.h"
 #include "engine/base/number_text.h"
 #include "engine/base/status_macros.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_sizes.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

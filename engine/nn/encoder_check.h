@@ -6,11 +6,8 @@
 #ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 #define ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 
-#include <string_view>
-
 #include "encore/encoder.h"
 #include "encore/status.h"
-#include "engine/base/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -21,9 +18,6 @@ Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);
 // Every tensor's shape, and the scales' numbers; the configuration is already checked. Names are
 // those of a torch state_dict (weights_check.cc).
 Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
-// Why the configuration, and what else is given, leave no place for such a tensor, or "".
-std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
-                            const EncoderLayerWeights& weights);
 
 // ---- Of a batch (encoder_check.cc).
 Status CheckSequenceStarts(const Batch& batch);

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/layer_tensors.h"
 #include "engine/base/status_macros.h"
+#include "engine/nn/layer_tensors.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

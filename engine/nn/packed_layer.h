@@ -13,10 +13,10 @@
 
 #include "encore/encoder.h"
 #include "engine/base/aligned_buffer.h"
-#include "engine/base/layer_sizes.h"
 #include "engine/kernels/elementwise.h"
 #include "engine/kernels/norm.h"
 #include "engine/kernels/rows.h"
+#include "engine/nn/layer_sizes.h"
 #include "engine/ops/packed_matrix.h"
 
 namespace encore::inline v0_1::internal {

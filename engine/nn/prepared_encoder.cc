@@ -14,9 +14,9 @@
 
 #include "engine/base/double_math.h"
 #include "engine/base/int_math.h"
-#include "engine/base/layer_sizes.h"
 #include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_sizes.h"
 #include "engine/nn/scratch_plan.h"
 #include "engine/nn/smoothing.h"
 #include "engine/platform/amx.h"

@@ -8,7 +8,7 @@
 #include <cmath>
 
 #include "engine/base/double_math.h"
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

@@ -68,7 +68,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_bytes != 0 ? 15 : 0));
   plan.ld_ff = PaddedRow(model.d_ff);
   plan.ld_routes = PaddedRow(2 * model.experts);
-  plan.ld_per_layer_input = PaddedRow(model.layer_input);
+  plan.ld_per_layer_input = PaddedRow(model.per_layer_input);
   plan.lhs_stride = PaddedRow(model.lhs_row_bytes, 1);
 
   Layout layout;
@@ -88,7 +88,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.lhs = layout.Take(model.lhs_row_bytes != 0 ? rows : 0, plan.lhs_stride, 1);
   plan.quants = layout.Take(model.lhs_row_bytes != 0 ? rows : 0, 1, sizeof(RowQuant));
   plan.per_layer_input =
-      layout.Take(model.layer_input != 0 ? plan.block_rows : 0, plan.ld_per_layer_input);
+      layout.Take(model.per_layer_input != 0 ? plan.block_rows : 0, plan.ld_per_layer_input);
   plan.encoder_input = layout.Take(model.keeps_encoder_input ? tokens : 0, plan.ld_model);
   plan.routes = layout.Take(model.experts != 0 ? plan.block_rows : 0, plan.ld_routes);
   plan.expert = layout.Take(model.experts != 0 ? rows : 0, plan.ld_model);

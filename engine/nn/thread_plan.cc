@@ -113,15 +113,11 @@ ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     kv_width = std::max(kv_width, sizes.kv_width());
     qkv_width = std::max(qkv_width, sizes.qkv_width());
     head_size = std::max(head_size, sizes.head_size);
-    d_ff = std::max(d_ff, sizes.d_ff);
-    if (layer.layer_input) layer_input = std::max(layer_input, layer.layer_input->width);
-    d_ff = std::max(d_ff, layer_input);
-    if (layer.convolution) d_ff = std::max(d_ff, d_model * layer.convolution->kernel);
+    per_layer_input = std::max(per_layer_input, sizes.per_layer_input);
+    d_ff = std::max({d_ff, sizes.d_ff, sizes.per_layer_input, sizes.patch});
     keeps_encoder_input = keeps_encoder_input || layer.layer_input || layer.convolution;
-    if (layer.experts) {
-      experts = std::max(experts, layer.experts->num_experts);
-      expert_rows = std::max(expert_rows, layer.experts->top_k);
-    }
+    experts = std::max(experts, sizes.experts);
+    if (layer.experts) expert_rows = std::max(expert_rows, layer.experts->top_k);
     relative = relative || layer.relative.has_value();
     if (reduced || sizes.head_size % 16 != 0) {
       packed_value_bytes = std::max(packed_value_bytes,

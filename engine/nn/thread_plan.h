@@ -13,7 +13,7 @@
 
 #include "encore/cpu.h"
 #include "encore/encoder.h"
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 #include "engine/ops/gemm_blocking.h"
 
 namespace encore::inline v0_1::internal {
@@ -40,8 +40,8 @@ struct ModelSizes {
   size_t lhs_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;
-  size_t d_ff = 0;         // or what layer_input or a convolution keeps in its place, if larger
-  size_t layer_input = 0;  // width
+  size_t d_ff = 0;             // or what layer_input or a convolution keeps in its place, if larger
+  size_t per_layer_input = 0;  // width
   bool keeps_encoder_input = false;  // some layer reads the encoder's input
   size_t experts = 0;                // num_experts
   size_t expert_rows = 1;            // rows of all experts for a row of the layer: top_k, or 1

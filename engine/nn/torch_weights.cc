@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "engine/base/guarded.h"
-#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/nn/torch_metadata.h"
 
 namespace encore::inline v0_1 {

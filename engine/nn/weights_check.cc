@@ -9,23 +9,31 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/base/layer_tensors.h"
 #include "engine/base/number_text.h"
 #include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
 
-bool IsFusedQkv(const EncoderLayerWeights& w) {
-  return !w.in_proj.weight.empty() ||
-         (w.q_proj.weight.empty() && w.k_proj.weight.empty() && w.v_proj.weight.empty());
-}
-
-bool IsFusedFirst(const EncoderLayerWeights& w) {
-  return !w.linear1.weight.empty() || (w.gate_proj.weight.empty() && w.up_proj.weight.empty());
+// Why the layer's other weights leave no room for a part's tensors, or "".
+std::string_view WhyFusedOtherwise(const LayerPart& part, const EncoderLayerWeights& w) {
+  if (part.fusion == Fusion::kNone) return "";
+  const bool qkv = part.matrix == LayerMatrix::kQkv;
+  const LinearWeights& one = qkv ? w.in_proj : w.linear1;
+  const bool several =
+      qkv ? !w.q_proj.weight.empty() || !w.k_proj.weight.empty() || !w.v_proj.weight.empty()
+          : !w.gate_proj.weight.empty() || !w.up_proj.weight.empty();
+  const bool fused = !one.weight.empty() || !several;
+  if (fused == (part.fusion == Fusion::kOne)) return "";
+  if (!fused) {
+    return qkv ? "q_proj, k_proj or v_proj is given too" : "gate_proj or up_proj is given too";
+  }
+  return qkv ? "in_proj_weight is given too, or none of the weights of q_proj, k_proj and v_proj"
+             : "linear1.weight is given too, or neither weight of gate_proj and up_proj";
 }
 
 // Numbers that can be multiplied by and divided by.
@@ -88,15 +96,18 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
                          const std::string& prefix) {
   for (const LayerTensor& tensor : kLayerTensors) {
     const WeightView& view = tensor.In(w);
-    const std::string_view why_none = WhyNoPlace(tensor.place(), layer, w);
+    std::string_view why_none = tensor.WhyAbsent(layer);
+    if (why_none.empty() && tensor.role != TensorRole::kInputScale) {
+      why_none = WhyFusedOtherwise(*tensor.part, w);
+    }
     if (view.empty() && !(why_none.empty() && tensor.required())) continue;
     const std::string name = prefix + tensor.name();
     if (!why_none.empty()) {
       return InvalidArgument(name + " is given and " + std::string(why_none) + "; wanted none");
     }
     const Shape wanted = ShapeOf(tensor, d_model, layer);
-    std::string why(FactsOf(tensor.rows()).text);
-    if (tensor.columns() != Extent::kOne) why.append(" by ").append(FactsOf(tensor.columns()).text);
+    std::string why(tensor.rows().text);
+    if (tensor.required()) why.append(" by ").append(tensor.columns().text);
     if (view.empty()) {
       std::string sentence = name;
       sentence.append(" is missing; wanted shape ").append(wanted.ToString());
@@ -108,66 +119,6 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
 }
 
 }  // namespace
-
-std::string_view WhyNoPlace(TensorPlace place, const LayerConfig& layer,
-                            const EncoderLayerWeights& weights) {
-  const auto unless = [](bool has_place, std::string_view why) {
-    return has_place ? std::string_view() : why;
-  };
-  const bool both_sides = layer.norm_placement == NormPlacement::kBoth;
-  switch (place) {
-    case TensorPlace::kAlways:
-      return "";
-    case TensorPlace::kFusedQkv:
-      return unless(IsFusedQkv(weights), "q_proj, k_proj or v_proj is given too");
-    case TensorPlace::kApartQkv:
-      return unless(
-          !IsFusedQkv(weights),
-          "in_proj_weight is given too, or none of the weights of q_proj, k_proj and v_proj");
-    case TensorPlace::kQkNorm:
-      return unless(layer.qk_norm.type != NormType::kNone, "the layer has no qk_norm");
-    case TensorPlace::kBuckets:
-      return unless(layer.buckets.has_value(), "the layer has no buckets");
-    case TensorPlace::kRelative:
-      return unless(layer.relative.has_value(), "the layer has no relative embeddings");
-    case TensorPlace::kRelativeNorm:
-      return unless(layer.relative && layer.relative->norm.type != NormType::kNone,
-                    "the layer has no norm of relative embeddings");
-    case TensorPlace::kRelativeQueries:
-      return unless(
-          layer.relative && layer.relative->own_projections && layer.relative->position_to_content,
-          "the layer has no own projection of relative embeddings to queries");
-    case TensorPlace::kRelativeKeys:
-      return unless(
-          layer.relative && layer.relative->own_projections && layer.relative->content_to_position,
-          "the layer has no own projection of relative embeddings to keys");
-    case TensorPlace::kLayerScale:
-      return unless(!both_sides, "the layer has norms on both sides");
-    case TensorPlace::kNetwork:
-      return unless(!layer.experts, "the layer has experts");
-    case TensorPlace::kExperts:
-      return unless(layer.experts.has_value(), "the layer has no experts");
-    case TensorPlace::kLayerInput:
-      return unless(layer.layer_input.has_value(), "the layer has no layer_input");
-    case TensorPlace::kConvolution:
-      return unless(layer.convolution.has_value(), "the layer has no convolution");
-    case TensorPlace::kFusedFirst:
-      if (layer.experts) return "the layer has experts";
-      return unless(IsFusedFirst(weights), "gate_proj or up_proj is given too");
-    case TensorPlace::kApartFirst:
-      if (layer.experts) return "the layer has experts";
-      if (layer.gate == Gate::kNone) return "the layer is not gated";
-      return unless(!IsFusedFirst(weights),
-                    "linear1.weight is given too, or neither weight of gate_proj and up_proj");
-    case TensorPlace::kNorm1:
-      return unless(layer.attention_norm, "the layer has no attention_norm");
-    case TensorPlace::kPostNorm:
-      return unless(both_sides, "the layer does not have norms on both sides");
-    case TensorPlace::kNever:
-      return "in_proj or linear1 has the scale of its input";
-  }
-  return "";
-}
 
 Status CheckWeights(const EncoderConfig& c, const EncoderWeights& weights) {
   if (weights.layers.size() != c.num_layers()) {

@@ -15,7 +15,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/numpy_random.h"
 

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/base/bf16.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "tests/support/precisions.h"
 
 namespace encore::fuzz {
@@ -169,11 +169,8 @@ void DrawnEncoder::DrawScales(Draw& draw) {
       const LayerTensor weight{tensor.part, TensorRole::kWeight};
       const bool of_rows =
           tensor.role == TensorRole::kRowScale && weight.In(layer).dtype() == DType::kI8;
-      const bool has_matrix =
-          tensor.place() == internal::TensorPlace::kAlways ||
-          (tensor.place() == internal::TensorPlace::kNetwork && !config_.layers[i].experts);
-      const bool of_inputs =
-          has_matrix && tensor.role == TensorRole::kInputScale && draw.Chance(16);
+      const bool of_inputs = tensor.role == TensorRole::kInputScale &&
+                             tensor.WhyAbsent(config_.layers[i]).empty() && draw.Chance(16);
       if (!of_rows && !of_inputs) continue;
       const Shape shape = internal::ShapeOf(tensor, config_.d_model, config_.layers[i]);
       tensor.In(layer) = Store(floats_, draw, DType::kF32, shape, positive);

@@ -19,7 +19,7 @@
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "tests/fuzz/drawn_views.h"
 #include "tests/fuzz/target.h"
 

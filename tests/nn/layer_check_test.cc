@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "tests/support/near_rounded.h"

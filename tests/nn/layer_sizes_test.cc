@@ -2,7 +2,7 @@
 //
 // Sizes, operations and visible pairs of a layer, and what a model of several makes of them.
 
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 
 #include <algorithm>
 #include <cstddef>

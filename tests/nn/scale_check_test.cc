@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "encore/encoder.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
@@ -79,7 +79,7 @@ struct Integers {
     for (const LayerTensor& input : kLayerTensors) {
       if (input.part->matrix != tensor.part->matrix ||
           input.role != internal::TensorRole::kInputScale ||
-          input.place() == internal::TensorPlace::kNever) {
+          input.part->input_scale_of != input.part->member.linear) {
         continue;
       }
       input.In(int8.layers[i]) = ConstView(smoothing.data(), Shape(columns));

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "reference/linear.h"
 #include "tests/support/safetensors_bytes.h"
 

@@ -4,7 +4,7 @@
 
 #include "tests/support/drawn_config.h"
 
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 
 namespace encore {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "tests/support/compare.h"

@@ -4,7 +4,7 @@
 // encoder block. Reading cases is in attend_case.cc.
 
 #include "encore/encoder.h"
-#include "engine/base/layer_sizes.h"
+#include "engine/nn/layer_sizes.h"
 #include "reference/torch_stack.h"
 #include "tools/encore/attend_case.h"
 #include "tools/encore/failure.h"

@@ -9,7 +9,7 @@
 #include <cmath>
 
 #include "encore/workspace.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/nn/prepared_encoder.h"
 #include "engine/nn/smoothing.h"
 #include "engine/ops/gemm.h"

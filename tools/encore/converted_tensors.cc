@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "engine/base/bf16.h"
-#include "engine/base/layer_tensors.h"
 #include "engine/base/quoted.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/ops/weight_source.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/thread_team.h"

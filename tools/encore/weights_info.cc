@@ -14,7 +14,7 @@
 #include "encore/encoder.h"
 #include "encore/safetensors.h"
 #include "encore/torch_weights.h"
-#include "engine/base/layer_tensors.h"
+#include "engine/nn/layer_tensors.h"
 #include "engine/nn/prepared_encoder.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"

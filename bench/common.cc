@@ -13,6 +13,7 @@
 #include <new>
 #include <string_view>
 
+#include "CLI/CLI.hpp"
 #include "bench/measure/context.h"
 #include "bench/measure/os.h"
 #include "bench/measure/run_options.h"
@@ -162,34 +163,45 @@ void Fail(const Status& status) {
 // Returns the exit status: 0, 1 if a benchmark failed, 2 for wrong flags.
 int Main(int argc, char** argv) {
   Flags& flags = GetFlags();
-  CommandLine line(argv[0],
-                   "A benchmark of encore. Precisions other than f32 are for whole encoders.");
-  const Option precision = flags.run.AddTo(line.all());
   flags.cpu = GetCores().Last();
-  const Option cpu =
-      line.all().Add("--cpu", &flags.cpu, "Core for the runs with one thread, -1 for any",
-                     {.show_default = true, .range = Range{-1, 1024}});
-  line.all().Add(
-      "--clock", &flags.clock,
-      "cpu: runs with one thread count only the time that it had the core, for machines with "
-      "other work",
-      {.show_default = true, .one_of = {"wall", "cpu"}});
+  CLI::App line("A benchmark of encore. Precisions other than f32 are for whole encoders.");
+  line.add_option("--threads", flags.run.threads, "Thread counts; all: as many as usable cores")
+      ->delimiter(',');
+  line.add_option("--executor", flags.run.executor, "Where threads come from")
+      ->check(CLI::IsMember({"pool", "openmp"}));
+  line.add_option("--idle-spin", flags.run.idle_spin,
+                  "How many us a pool's threads look for the next call before they sleep")
+      ->check(CLI::Range(0, kMaxIdleSpin));
+  line.add_option("--target", flags.run.target, "SIMD target, e.g. AVX2; else the best");
+  const CLI::Option* precision =
+      line.add_option("--precision", flags.run.precision_name, "What weights and products are in")
+          ->check(CLI::IsMember({"f32", "bf16", "int8", "int4"}));
+  const CLI::Option* cpu =
+      line.add_option("--cpu", flags.cpu, "Core for the runs with one thread, -1 for any")
+          ->check(CLI::Range(-1, 1024));
+  line.add_option(
+          "--clock", flags.clock,
+          "cpu: runs with one thread count only the time that it had the core, for machines "
+          "with other work")
+      ->check(CLI::IsMember({"wall", "cpu"}));
   static char help[] = "--help";  // what Google Benchmark knows
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) == "-h") argv[i] = help;
   }
   if (std::find(argv, argv + argc, std::string("--help")) != argv + argc) {
-    std::cout << line.Help() << "\nand the flags of Google Benchmark:\n" << std::flush;
+    std::cout << line.help() << "\nand the flags of Google Benchmark:\n" << std::flush;
   }
   benchmark::Initialize(&argc, argv);
   const auto wrong = [](const std::string& sentence) {
     std::cerr << sentence << "\n";
     return 2;
   };
-  bool done = false;
-  const std::string unread = line.Read(argc, argv, &done);
-  if (!unread.empty()) return wrong(unread);
-  if (cpu.given() && !GetCores().Bind(flags.cpu)) {
+  try {
+    line.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return wrong(error.what());
+  }
+  if (!cpu->empty() && !GetCores().Bind(flags.cpu)) {
     return wrong("--cpu: found " + std::to_string(flags.cpu) +
                  ", wanted a core that this process may use, or -1");
   }
@@ -198,7 +210,7 @@ int Main(int argc, char** argv) {
   if (!threads.ok()) return wrong(threads.status().message());
   flags.threads = *threads;
   RegisterBenchmarks();
-  if (precision.given() && !flags.precision_asked) {
+  if (!precision->empty() && !flags.precision_asked) {
     return wrong("--precision: found " + flags.run.precision_name +
                  ", wanted nothing: this benchmark is of f32");
   }

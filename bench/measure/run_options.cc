@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options' words and bounds.
+// The options' bounds.
 
 #include "bench/measure/run_options.h"
 
@@ -19,19 +19,6 @@ namespace {
 Status Wrong(const std::string& sentence) { return Status(ErrorCode::kInvalidArgument, sentence); }
 
 }  // namespace
-
-Option RunOptions::AddTo(const Command& command) {
-  command.Add("--threads", &threads, "Thread counts; all: as many as usable cores",
-              {.type = "N,...", .show_default = true});
-  command.Add("--executor", &executor, "Where threads come from: pool or openmp",
-              {.show_default = true, .one_of = {"pool", "openmp"}});
-  command.Add("--idle-spin", &idle_spin,
-              "How long a pool's threads look for the next call before they sleep",
-              {.type = "US", .show_default = true, .range = Range{0, kMaxIdleSpin}});
-  command.Add("--target", &target, "SIMD target, e.g. AVX2; else the best", {.type = "NAME"});
-  return command.Add("--precision", &precision_name, "What weights and products are in",
-                     {.show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
-}
 
 Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The options that `encore bench` and the benchmarks have in common: precision, threads and SIMD
-// target.
+// What `encore bench` and the benchmarks are both told: precision, threads and SIMD target.
 
 #ifndef ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
 #define ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
@@ -9,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/command_line.h"
 #include "encore/precision.h"
 #include "encore/status.h"
 
@@ -21,10 +19,6 @@ struct RunOptions {
   std::string executor = "pool";
   int idle_spin = 0;  // us
   std::string target;
-
-  // Adds --precision, --threads, --executor, --idle-spin and --target, and returns --precision.
-  // This object must stay where it is until the command line has been read.
-  Option AddTo(const Command& command);
 
   Precision precision() const;
 

@@ -96,8 +96,7 @@ class Shell:
             files = [path, *path.parent.glob("*.py")]
         if path.parent.name == "bench":  # of build/: its source, and what benchmarks share
             source = self.root / "bench" / f"{path.name}.cc"
-            shared = [self.root / "bench/common.cc", self.root / "bench/measure/run_options.cc"]
-            files = [source, *shared] if source.exists() else []
+            files = [source, self.root / "bench/common.cc"] if source.exists() else []
         return "\n".join(file.read_text() for file in files if file.exists())
 
     def check_command(self, words):

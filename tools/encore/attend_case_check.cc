@@ -5,8 +5,8 @@
 
 #include "encore/encoder.h"
 #include "engine/nn/layer_sizes.h"
-#include "reference/torch_stack.h"
 #include "tools/encore/attend_case.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/seeded_block.h"
 #include "tools/encore/text.h"

@@ -15,6 +15,7 @@
 #include "bench/measure/context.h"
 #include "bench/measure/models.h"
 #include "bench/measure/run_options.h"
+#include "bench/measure/threads.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/bench_table.h"
@@ -257,6 +258,20 @@ int RunBench(const BenchOptions& options) {
   return kExitOk;
 }
 
+// Adds --precision, --threads, --executor, --idle-spin and --target, and returns --precision.
+Option AddRunOptions(const Command& command, bench::RunOptions* run) {
+  command.Add("--threads", &run->threads, "Thread counts; all: as many as usable cores",
+              {.type = "N,...", .show_default = true});
+  command.Add("--executor", &run->executor, "Where threads come from: pool or openmp",
+              {.show_default = true, .one_of = {"pool", "openmp"}});
+  command.Add("--idle-spin", &run->idle_spin,
+              "How long a pool's threads look for the next call before they sleep",
+              {.type = "US", .show_default = true, .range = Range{0, bench::kMaxIdleSpin}});
+  command.Add("--target", &run->target, "SIMD target, e.g. AVX2; else the best", {.type = "NAME"});
+  return command.Add("--precision", &run->precision_name, "What weights and products are in",
+                     {.show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
+}
+
 }  // namespace
 
 void AddBench(CommandLine& line, Action& action) {
@@ -272,7 +287,7 @@ void AddBench(CommandLine& line, Action& action) {
                   {.type = "FOLDER", .excludes = {workload}});
   command.Add("--texts", &options->texts,
               "Texts for --model, one per line; default: 64 built-in texts", {.type = "FILE"});
-  options->precision_option = options->run.AddTo(command);
+  options->precision_option = AddRunOptions(command, &options->run);
   command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
   command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
               {.excludes = {folder}});

@@ -11,14 +11,9 @@
 #include <string>
 #include <utility>
 
-#include "bench/measure/command_line.h"
+#include "tools/encore/command_line.h"
 
 namespace encore::tool {
-
-using bench::Command;
-using bench::CommandLine;
-using bench::Option;
-using bench::Range;
 
 // Does the work and returns the exit status; throws Failure.
 using Action = std::function<int()>;

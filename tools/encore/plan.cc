@@ -10,7 +10,6 @@
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/nn/thread_plan.h"
 #include "engine/ops/gemm_blocking.h"
-#include "reference/sequences.h"
 #include "tools/encore/info_parts.h"
 #include "tools/encore/text.h"
 
@@ -39,7 +38,8 @@ Json MatrixPlan(const GemmKernel& kernel, const std::string& name, size_t n, siz
 
 Json Threads(const bench::NamedWorkload& workload, int threads, size_t panel_cols) {
   const EncoderConfig config = bench::ConfigOf(workload.model);
-  const std::vector<size_t> starts = Starts(workload.lengths);
+  std::vector<size_t> starts{0};
+  for (const size_t length : workload.lengths) starts.push_back(starts.back() + length);
   const size_t most = static_cast<size_t>(threads);
   std::vector<size_t> words(internal::ThreadPlanWords(workload.lengths.size(), most));
   const internal::ThreadPlan plan = internal::ChooseThreadPlan(

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "encore/workspace.h"
-#include "reference/encoder.h"
-#include "reference/encoder_model.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/failure.h"
 
 namespace encore::tool {

@@ -14,7 +14,7 @@
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/tensor.h"
-#include "reference/bounded.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/numpy_random.h"
 
 namespace encore::tool {

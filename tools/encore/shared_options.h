@@ -12,21 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/measure/command_line.h"
 #include "bench/measure/models.h"
 #include "encore/multi_vector_encoder.h"
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 #include "encore/torch_weights.h"
+#include "tools/encore/command_line.h"
 #include "tools/encore/text_input.h"
 
 namespace encore::tool {
-
-using bench::Command;
-using bench::Option;
-using bench::OptionRules;
-using bench::Range;
 
 // Writes the file whole or not at all; throws Failure.
 void WriteTextFile(const std::string& path, const std::string& text);

@@ -15,8 +15,8 @@
 
 #include "encore/cpu.h"
 #include "encore/version.h"
-#include "reference/golden_hashes.h"
 #include "tools/encore/commands.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/shared_options.h"

@@ -16,9 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "reference/exhaustive/conversions.h"
-#include "reference/exhaustive/fast_reference.h"
-#include "reference/exhaustive/search.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/text.h"
 #include "tools/encore/verify_checks.h"
 

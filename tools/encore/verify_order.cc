@@ -12,9 +12,7 @@
 #include <vector>
 
 #include "encore/ops.h"
-#include "reference/accuracy.h"
-#include "reference/drawn.h"
-#include "reference/golden_hashes.h"
+#include "tools/encore/definitions.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/verify_checks.h"
 

@@ -3,8 +3,8 @@
 // Options, commands and their help, in front of CLI11: a compiler takes ten seconds to read that,
 // so command_line.cc alone does.
 
-#ifndef ENCORE_BENCH_MEASURE_COMMAND_LINE_H_
-#define ENCORE_BENCH_MEASURE_COMMAND_LINE_H_
+#ifndef ENCORE_TOOLS_ENCORE_COMMAND_LINE_H_
+#define ENCORE_TOOLS_ENCORE_COMMAND_LINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +22,7 @@ class App;
 class Option;
 }  // namespace CLI
 
-namespace encore::bench {
+namespace encore::tool {
 
 // An option of a command.
 class Option {
@@ -108,6 +108,6 @@ class CommandLine {
   std::function<std::string(const std::string&)> wrong_text_;
 };
 
-}  // namespace encore::bench
+}  // namespace encore::tool
 
-#endif  // ENCORE_BENCH_MEASURE_COMMAND_LINE_H_
+#endif  // ENCORE_TOOLS_ENCORE_COMMAND_LINE_H_

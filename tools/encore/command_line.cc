@@ -3,7 +3,7 @@
 // CLI11 behind command_line.h: options of each type, a formatter for the help, and what is said of
 // commands and options that do not exist.
 
-#include "bench/measure/command_line.h"
+#include "tools/encore/command_line.h"
 
 #include <algorithm>
 #include <sstream>
@@ -12,7 +12,7 @@
 
 #include "CLI/CLI.hpp"
 
-namespace encore::bench {
+namespace encore::tool {
 namespace {
 
 constexpr size_t kColumns = 100;
@@ -303,4 +303,4 @@ std::string CommandLine::name() const {
 
 std::string CommandLine::Help() const { return app_->help(); }
 
-}  // namespace encore::bench
+}  // namespace encore::tool

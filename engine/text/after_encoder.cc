@@ -234,7 +234,7 @@ Result<AfterEncoder> AfterEncoder::Read(PoolingSettings pooling,
       ENCORE_ASSIGN_OR_RETURN(const bool counts, ReadNormalize(entry.path, what, reading));
       if (!counts) continue;
       after.AddNormalization();
-      reading.Tell("normalize", "to length 1", "modules.json");
+      reading.Note("normalize", "to length 1", "modules.json");
     } else if (entry.kind == ModuleKind::kLayerNorm) {
       Step step;
       ENCORE_ASSIGN_OR_RETURN(step.norm, ReadLayerNorm(entry.path, after.width_, reading));
@@ -245,11 +245,11 @@ Result<AfterEncoder> AfterEncoder::Read(PoolingSettings pooling,
     } else if (entry.kind == ModuleKind::kQuantize) {
       after.steps_.push_back({std::nullopt, QuantizeTanh});
       after.trailing_normalizations_ = 0;
-      reading.Tell("quantize", "127 tanh(x) to whole numbers of -127 .. 127", "modules.json");
+      reading.Note("quantize", "127 tanh(x) to whole numbers of -127 .. 127", "modules.json");
     }
   }
   if (normalize) {
-    reading.Tell("normalize", *normalize ? "to length 1" : "no", "option normalize");
+    reading.Note("normalize", *normalize ? "to length 1" : "no", "option normalize");
   }
   return after;
 }
@@ -266,7 +266,7 @@ AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size
   return after;
 }
 
-Status AfterEncoder::Run(const HiddenBatch& batch, const FinishOptions& options,
+Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
   const size_t sequences = batch.outputs.size();
   if (sequences == 0) return {};

@@ -39,7 +39,7 @@ void NormalizeRow(float* row, size_t width);
 void NormRow(const LoadedNorm& norm, float* row, size_t width);
 
 // What a call wants otherwise than the modules say.
-struct FinishOptions {
+struct EncodeSettings {
   std::optional<bool> normalize;
   size_t dimensions = 0;  // at most width()
 };
@@ -78,7 +78,7 @@ class AfterEncoder {
   bool normalizes() const { return trailing_normalizations_ > 0; }
 
   // vectors [any, dimensions], rows contiguous. A row's bits depend on its sequence alone.
-  Status Run(const HiddenBatch& batch, const FinishOptions& options, MutableView vectors,
+  Status Run(const HiddenBatch& batch, const EncodeSettings& options, MutableView vectors,
              Scratch* scratch, const Executor& executor) const;
 
  private:

@@ -199,7 +199,7 @@ Result<const internal::ActivationRow*> internal::ClassifierActivation(
     const TextModel& model, const FolderReading& reading) {
   if (!model.problem_type().ok()) {
     const Status& status = model.problem_type().status();
-    reading.Tell("classes", "only with an activation of the caller's", status.message());
+    reading.Note("classes", "only with an activation of the caller's", status.message());
     return status;
   }
   const bool is_one = model.labels().size() == 1;
@@ -220,7 +220,7 @@ Result<const internal::ActivationRow*> internal::ClassifierActivation(
       source = is_one ? "default for one label" : "default for several labels";
       break;
   }
-  reading.Tell("classes", std::string(activation->text), source);
+  reading.Note("classes", std::string(activation->text), source);
   return activation;
 }
 

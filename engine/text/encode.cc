@@ -54,8 +54,8 @@ Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, si
 
 namespace {
 
-Result<internal::FinishOptions> MakeFinishOptions(const TextEncoder::Impl& impl,
-                                                  const EncodeOptions& options) {
+Result<internal::EncodeSettings> MakeEncodeSettings(const TextEncoder::Impl& impl,
+                                                    const EncodeOptions& options) {
   if (!impl.after) {
     if (impl.sparse.pooling) {
       return Status(ErrorCode::kUnsupported,
@@ -71,7 +71,7 @@ Result<internal::FinishOptions> MakeFinishOptions(const TextEncoder::Impl& impl,
     return InvalidArgument("dimensions is " + std::to_string(options.dimensions) +
                            "; wanted at most " + std::to_string(width));
   }
-  return internal::FinishOptions{
+  return internal::EncodeSettings{
       .normalize = options.normalize ? options.normalize : impl.normalize,
       .dimensions = options.dimensions > 0 ? options.dimensions : impl.dimensions()};
 }
@@ -111,7 +111,7 @@ Result<size_t> TokensToSkip(const TextEncoder::Impl& impl, std::string_view prom
 
 // `vectors` was checked.
 Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
-                  const internal::FinishOptions& finish, const EncodeOptions& options,
+                  const internal::EncodeSettings& finish, const EncodeOptions& options,
                   MutableView vectors, TextCounts* counts) {
   const bool of_ids = inputs.ids.has_value();
   if (of_ids && (options.prompt || options.prompt_name)) {
@@ -136,7 +136,7 @@ Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
 
 Result<Embeddings> EncodeInputs(const TextEncoder::Impl& impl, const internal::TextInputs& inputs,
                                 const EncodeOptions& options) {
-  ENCORE_ASSIGN_OR_RETURN(const internal::FinishOptions finish, MakeFinishOptions(impl, options));
+  ENCORE_ASSIGN_OR_RETURN(const internal::EncodeSettings finish, MakeEncodeSettings(impl, options));
   ENCORE_ASSIGN_OR_RETURN(Tensor vectors,
                           Tensor::Create(DType::kF32, {inputs.size(), finish.dimensions}));
   Embeddings embeddings{std::move(vectors), {}};
@@ -150,8 +150,8 @@ Result<Embeddings> EncodeInputs(const TextEncoder::Impl& impl, const internal::T
 Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
                            const EncodeOptions& options) const {
   return internal::Guarded("the vectors", [&]() -> Status {
-    ENCORE_ASSIGN_OR_RETURN(const internal::FinishOptions finish,
-                            MakeFinishOptions(*impl_, options));
+    ENCORE_ASSIGN_OR_RETURN(const internal::EncodeSettings finish,
+                            MakeEncodeSettings(*impl_, options));
     ENCORE_RETURN_IF_ERROR(CheckVectors(vectors, texts.size(), finish.dimensions));
     return EncodeInto(*impl_, {.texts = texts}, finish, options, vectors, counts);
   });

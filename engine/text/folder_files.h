@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -28,6 +29,7 @@
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 #include "engine/models/model_tensors.h"
+#include "engine/text/folder_kind.h"
 #include "engine/text/model2vec.h"
 
 namespace encore::inline v0_1::internal {
@@ -38,25 +40,25 @@ struct FolderReading {
   bool ignore_unknown_keys = false;
   std::vector<Decision>& decisions;
 
-  void Tell(std::string what, std::string value, std::string source) const {
+  void Note(std::string what, std::string value, std::string source) const {
     decisions.push_back({std::move(what), std::move(value), std::move(source)});
   }
 };
 
 // The members' own error; else each key that was not read is a decision, as sentence-transformers
 // leaves unknown keys of some files alone.
-inline Status FinishAsUnused(const JsonMembers& members, const FolderReading& reading) {
+inline Status NoteUnreadKeys(const JsonMembers& members, const FolderReading& reading) {
   for (const std::string& key : members.Unread()) {
-    reading.Tell("ignored", "unknown key " + Quoted(key), members.where());
+    reading.Note("ignored", "unknown key " + Quoted(key), members.where());
   }
   return members.status();
 }
 
-// As FinishAsUnused, but kInvalidArgument for such a key unless they are to be ignored.
-inline Status Finish(const JsonMembers& members, const FolderReading& reading) {
+// As NoteUnreadKeys, but kInvalidArgument for such a key unless they are to be ignored.
+inline Status CheckUnreadKeys(const JsonMembers& members, const FolderReading& reading) {
   const std::vector<std::string> unread = members.Unread();
   if (!members.ok() || unread.empty() || reading.ignore_unknown_keys) {
-    return FinishAsUnused(members, reading);
+    return NoteUnreadKeys(members, reading);
   }
   return InvalidArgument(members.where() + ": unknown key " + Quoted(unread[0]) +
                          "; it may change the result (ignore_unknown_keys lets it pass)");
@@ -93,32 +95,6 @@ inline void WantVectors(JsonMembers& members, VectorsOf what, VectorsOf absent) 
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
 
-enum class ModuleKind : uint8_t {
-  kTransformer,
-  kStaticEmbedding,
-  kPooling,
-  kDense,
-  kNormalize,
-  kLayerNorm,
-  kDropout,
-  kQuantize,
-  kClipModel,  // the older name of a transformer that makes vectors of texts and images
-  // Of a SparseEncoder.
-  kMlmTransformer,  // the older name of a transformer whose task is "fill-mask"
-  kSpladePooling,
-  kSparseStatic,
-  kRouter,
-  kMultiVectorMask,
-  kLogitScore,  // of a CrossEncoder
-};
-
-struct ModuleEntry {
-  ModuleKind kind = ModuleKind::kTransformer;
-  std::string path;        // within the folder; may be ""
-  bool of_pylate = false;  // a class of PyLate's
-  bool of_jina = false;    // of the code beside Jina v3
-};
-
 // How a query of late interaction gets more tokens (arXiv:2004.12832).
 struct QueryExpansion {
   size_t length = 32;      // tokens that a query has at least
@@ -146,6 +122,10 @@ TaskLengths ReadTaskLengths(JsonMembers& members);
 // wants them.
 enum class MessageFormat : uint8_t { kAuto, kFlat, kStructured };
 
+// transformer_task: "feature-extraction", "sequence-classification", "fill-mask" and
+// "text-generation".
+enum class TransformerTask : uint8_t { kExtractFeatures, kClassify, kFillMask, kGenerate };
+
 // sentence_bert_config.json, which has other names for some models.
 struct TransformerSettings {
   std::string file;  // "" if the folder has none
@@ -153,9 +133,7 @@ struct TransformerSettings {
   // Texts are made lower case before the tokenizer's own normalizer. false, as in the file, says
   // nothing: the normalizer may do it all the same.
   bool lower_case = false;
-  bool classifies = false;   // transformer_task is "sequence-classification"
-  bool fills_masks = false;  // it is "fill-mask"
-  bool generates = false;    // it is "text-generation"
+  TransformerTask task = TransformerTask::kExtractFeatures;
   // Texts are messages, which a chat template renders.
   std::optional<MessageFormat> messages = {};
   // processing_kwargs pad texts to this many tokens, or with 0 to the tokenizer's maximum.
@@ -170,18 +148,22 @@ struct SparseRoutes {
   std::string by_default;  // "query" or "document"; empty: none
 };
 
-struct TransformerFolder {
-  // Of modules.json, if there is one: a transformer, then at most one pooling before any number of
-  // dense layers, norms, dropouts and quantizers; none behind one that makes features. Or static
-  // embeddings before these, or a transformer and SpladePooling, which may be a Router's
-  // documents'.
-  std::optional<std::vector<ModuleEntry>> modules;
-  std::string path;  // of the transformer, within the model's folder
-  Folder folder;     // the same, opened
-  TransformerSettings settings;
-  SparseRoutes routes;
-  bool makes_features = false;  // as models/family.h ModelSides: no pooling follows
-  std::optional<Model2VecConfig> model2vec = {};  // there is no modules.json
+// A model's folder, as far as the small files say.
+struct ModelFolder {
+  FolderKind kind = FolderKind::kCheckpoint;
+  std::vector<ModuleEntry> modules = {};  // of modules.json; a Router's documents' in its place
+  std::string path = {};                  // of the transformer, within the model's folder
+  Folder folder;                          // the same, opened
+  TransformerSettings settings = {};
+  SparseRoutes routes = {};
+  bool makes_features = false;  // as models/family.h ModelSides
+  std::optional<Model2VecConfig> model2vec = {};
+
+  bool has_modules() const { return !modules.empty(); }
+  // The modules after the first one.
+  std::span<const ModuleEntry> behind() const {
+    return std::span(modules).subspan(has_modules() ? 1 : 0);
+  }
 };
 
 // A module by its class in Python and its folder within the model's; `where` stands in front of
@@ -192,14 +174,15 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
 Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoutes* routes,
                                             const FolderReading& reading);
 
-// Reads modules.json and the transformer's settings; these do not count without modules.json.
-Result<TransformerFolder> FindTransformer(const FolderReading& reading);
+// Reads modules.json and the transformer's settings, which do not count without modules.json, and
+// decides the kind.
+Result<ModelFolder> FindFolder(FolderUse use, const FolderReading& reading);
 
 // Whether the model is given type ids. False where it has no table for them, where
 // model_input_names of tokenizer_config.json leaves token_type_ids out, and without that key where
 // the tokenizer's class does (tokenizer_class.h). All are 0 then, those of a pair's second text
 // too.
-Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,
+Result<bool> ReadUsesTypeIds(const ModelFolder& transformer, size_t type_vocab_size,
                              const FolderReading& reading);
 
 // What says how many tokens a text may have.
@@ -228,13 +211,6 @@ struct FolderTokenizer {
 };
 Result<FolderTokenizer> OpenFolderTokenizer(const std::string& folder, bool ignore_unknown_keys);
 
-// The same where the first module is static embeddings.
-Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
-                                            const FolderReading& reading);
-
-// tokenizer.json as it is, whatever other files say. kNotFound without one.
-Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder);
-
 inline constexpr std::string_view kSentenceConfigFile = "config_sentence_transformers.json";
 
 struct SentenceConfig {
@@ -247,10 +223,9 @@ struct SentenceConfig {
   // The text of this name, or null.
   const std::string* FindPrompt(std::string_view name) const;
 };
-// As sentence-transformers, which reads the file only beside modules.json: `has_modules` false
-// ignores it, and says so. `is_late`: of late interaction, whose keys ReadLateSettings reads.
-Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading,
-                                          bool is_late);
+// As sentence-transformers, which ignores the file without modules.json. ReadLateSettings reads the
+// keys of late interaction.
+Result<SentenceConfig> ReadSentenceConfig(const ModelFolder& found, const FolderReading& reading);
 
 // What PyLate wrote into config_sentence_transformers.json.
 inline constexpr std::string_view kPyLateKeys[] = {"query_length",

@@ -26,24 +26,6 @@ std::vector<std::string> Punctuation() {
   return words;
 }
 
-Result<bool> IsStanford(const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
-                          reading.folder.ReadJson("config.json"));
-  if (!json.has_value()) return false;
-  if (!json->is_object()) {
-    return Status(ErrorCode::kCorruptData,
-                  "config.json: found " + json->Described() + "; wanted an object");
-  }
-  const std::vector<JsonValue>& names = (*json)["architectures"].items();
-  return std::any_of(names.begin(), names.end(), [](const JsonValue& name) {
-    return name.is_string() && name.text() == "HF_ColBERT";
-  });
-}
-
-bool HasModule(const TransformerFolder& found, bool (*is)(const ModuleEntry&)) {
-  return found.modules && std::any_of(found.modules->begin(), found.modules->end(), is);
-}
-
 // A list of strings, or one string alone.
 std::vector<std::string> ReadWords(JsonMembers& members, std::string_view key) {
   std::vector<std::string> words;
@@ -85,7 +67,7 @@ Status ReadMask(const std::string& path, const FolderReading& reading, LateSetti
   settings->skip_words = ReadWords(members, "skiplist_words");
   if (members.Has("skiplist_tasks")) settings->skip_tasks = ReadWords(members, "skiplist_tasks");
   settings->keep_ids = ReadIds(members, "keep_only_token_ids");
-  return Finish(members, reading);
+  return CheckUnreadKeys(members, reading);
 }
 
 // What PyLate wrote into config_sentence_transformers.json, which tells the transformer's lengths
@@ -137,7 +119,7 @@ Status ReadStanford(const FolderReading& reading, LateSettings* settings) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
   const JsonValue none = JsonValue::Object({});
   JsonMembers members(json.has_value() ? *json : none, file);
-  settings->is_stanford = settings->has_mask = settings->normalizes = true;
+  settings->has_mask = settings->normalizes = true;
   for (const auto& [name, key, absent] : {std::tuple("query", "query_token_id", "[unused0]"),
                                           std::tuple("document", "doc_token_id", "[unused1]")}) {
     const std::string marker = members.String(key, absent);
@@ -150,7 +132,7 @@ Status ReadStanford(const FolderReading& reading, LateSettings* settings) {
   settings->lengths.expansion =
       QueryExpansion{.length = length, .attend = members.Bool("attend_to_mask_tokens", false)};
   if (members.Bool("mask_punctuation", true)) settings->skip_words = Punctuation();
-  reading.Tell("late interaction", "as Stanford's ColBERT",
+  reading.Note("late interaction", "as Stanford's ColBERT",
                json.has_value() ? file : "architectures; there is no " + file);
   return members.status();
 }
@@ -196,7 +178,7 @@ Result<int32_t> ExpansionId(const QueryExpansion& expansion, const Tokenizer& to
 }
 
 // What sentence-transformers computes of expanded queries and encore does not.
-Status CheckExpansion(const TransformerFolder& found, const QueryExpansion& expansion,
+Status CheckExpansion(const ModelFolder& found, const QueryExpansion& expansion,
                       const TextModel& model) {
   const std::string file = Within(found.path, "tokenizer_config.json");
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
@@ -247,21 +229,6 @@ TaskLengths ReadTaskLengths(JsonMembers& members) {
   return lengths;
 }
 
-Result<bool> IsLateInteraction(const TransformerFolder& found, const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
-                          reading.folder.ReadJson(kSentenceConfigFile));
-  if (found.modules && json.has_value() && (*json)["model_type"].is_string()) {
-    const std::string& type = (*json)["model_type"].text();
-    return type == "MultiVectorEncoder" || type == "ColBERT";
-  }
-  if (HasModule(found, [](const ModuleEntry& entry) {
-        return entry.of_pylate || entry.kind == ModuleKind::kMultiVectorMask;
-      })) {
-    return true;
-  }
-  return found.modules ? Result<bool>(false) : IsStanford(reading);
-}
-
 void LateSettings::AddPrefixes(SentenceConfig* config) const {
   for (const auto& [role, prefix] : prefixes) {
     const std::string& name = role;
@@ -275,34 +242,32 @@ void LateSettings::AddPrefixes(SentenceConfig* config) const {
   }
 }
 
-Result<LateSettings> ReadLateSettings(const TransformerFolder& found,
-                                      const FolderReading& reading) {
+Result<LateSettings> ReadLateSettings(const ModelFolder& found, const FolderReading& reading) {
   LateSettings settings;
-  ENCORE_ASSIGN_OR_RETURN(const bool is_late, IsLateInteraction(found, reading));
-  if (!is_late) {
-    settings.is_m3 = settings.normalizes = settings.mean = true;
-    reading.Tell("late interaction",
+  if (found.kind == FolderKind::kM3) {
+    settings.normalizes = settings.mean = true;
+    reading.Note("late interaction",
                  "as BGE-M3: tokens from the second on, whatever makes vectors "
                  "of texts",
                  std::string(kTokenVectorFile));
     return settings;
   }
-  if (!found.modules) {
+  if (found.kind == FolderKind::kStanford) {
     ENCORE_RETURN_IF_ERROR(ReadStanford(reading, &settings));
     return settings;
   }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
                           reading.folder.ReadJson(kSentenceConfigFile));
   const bool is_named = json.has_value() && (*json)["model_type"].is_string();
-  const bool is_pylate = is_named
-                             ? (*json)["model_type"].text() == "ColBERT"
-                             : HasModule(found, [](const ModuleEntry& e) { return e.of_pylate; });
+  const bool is_pylate = is_named ? (*json)["model_type"].text() == "ColBERT"
+                                  : std::any_of(found.modules.begin(), found.modules.end(),
+                                                [](const ModuleEntry& e) { return e.of_pylate; });
   ENCORE_RETURN_IF_ERROR(ReadPyLate(reading, is_pylate, is_named, &settings));
   const TaskLengths& own = found.settings.lengths;
   if (own.query) settings.lengths.query = own.query;
   if (own.document) settings.lengths.document = own.document;
   if (own.expansion) settings.lengths.expansion = own.expansion;
-  for (const ModuleEntry& entry : *found.modules) {
+  for (const ModuleEntry& entry : found.modules) {
     if (entry.kind != ModuleKind::kMultiVectorMask) continue;
     if (settings.has_mask) {
       return Status(ErrorCode::kUnsupported,
@@ -314,7 +279,7 @@ Result<LateSettings> ReadLateSettings(const TransformerFolder& found,
   return settings;
 }
 
-Result<Tokenizer> OpenLateTokenizer(const TransformerFolder& found, const LateSettings& settings) {
+Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings) {
   const TokenizerOptions options{.lowercase = found.settings.lower_case};
   std::vector<std::string> whole;
   ENCORE_ASSIGN_OR_RETURN(const Tokenizer plain, Tokenizer::Open(found.folder.path(), options));
@@ -333,28 +298,29 @@ Result<Tokenizer> OpenLateTokenizer(const TransformerFolder& found, const LateSe
   return TokenizerFactory::OpenWith(whole, found.folder.path(), options);
 }
 
-Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateSettings& settings,
+Result<AfterEncoder> ReadLateModules(const ModelFolder& found, const LateSettings& settings,
                                      size_t d_model, std::optional<bool> normalize,
                                      const FolderReading& reading) {
   AfterEncoder after;
-  if (settings.is_stanford || settings.is_m3) {
+  const bool is_m3 = found.kind == FolderKind::kM3;
+  if (is_m3 || found.kind == FolderKind::kStanford) {
     std::string source(kTokenVectorFile);
     ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
-                            settings.is_m3 ? ReadTorchLinear(found.folder, source, d_model, 0)
-                                           : ReadProjection(found.folder, d_model, &source));
-    reading.Tell("dense",
+                            is_m3 ? ReadTorchLinear(found.folder, source, d_model, 0)
+                                  : ReadProjection(found.folder, d_model, &source));
+    reading.Note("dense",
                  std::to_string(d_model) + " to " + std::to_string(linear.out_features()) +
-                     (settings.is_m3 ? ", identity" : ", no bias, identity"),
+                     (is_m3 ? ", identity" : ", no bias, identity"),
                  source);
     after = AfterEncoder::OfTokens(std::move(linear), d_model);
   } else {
-    ENCORE_ASSIGN_OR_RETURN(after, AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}},
-                                                      std::span(*found.modules).subspan(1), d_model,
-                                                      normalize, reading, VectorsOf::kTokens));
+    ENCORE_ASSIGN_OR_RETURN(
+        after, AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}}, found.behind(), d_model,
+                                  normalize, reading, VectorsOf::kTokens));
   }
   if (settings.normalizes) {
     after.AddNormalization();
-    reading.Tell("normalize", "to length 1", "default of late interaction");
+    reading.Note("normalize", "to length 1", "default of late interaction");
   }
   return after;
 }
@@ -370,7 +336,7 @@ bool LateModel::Keeps(TextTask task, int32_t id, size_t place, bool expanded) co
          std::binary_search(keep_ids.begin(), keep_ids.end(), id);
 }
 
-Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings& settings,
+Result<LateModel> ResolveLate(const ModelFolder& found, const LateSettings& settings,
                               const Tokenizer& tokenizer, const TextModel& model, size_t max_length,
                               std::optional<size_t> wanted, const FolderReading& reading) {
   LateModel late;
@@ -407,7 +373,7 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
       late.max_length[static_cast<size_t>(TextTask::kQuery)] = expansion->length;
       late.own_length[static_cast<size_t>(TextTask::kQuery)] = true;
     }
-    reading.Tell("query expansion",
+    reading.Note("query expansion",
                  std::string(late.fixed ? "to " : "to at least ") +
                      std::to_string(expansion->length) + " tokens by " +
                      Quoted(tokenizer.IdToToken(id)) +
@@ -422,7 +388,7 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
           "the maximum length of " + what + " is " + std::to_string(tokens) + "; wanted at least " +
           std::to_string(tokenizer.special_tokens_of_text()) + ", the tokenizer's special tokens");
     }
-    reading.Tell("tokens of " + what, std::to_string(tokens), "late interaction");
+    reading.Note("tokens of " + what, std::to_string(tokens), "late interaction");
   }
   late.scores_expansion = settings.has_mask || (expansion != nullptr && expansion->attend);
   std::string skipped;
@@ -439,17 +405,17 @@ Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings
   late.skips[static_cast<size_t>(TextTask::kQuery)] = has_task("query");
   late.skips[static_cast<size_t>(TextTask::kDocument)] =
       late.skips[static_cast<size_t>(TextTask::kNone)] = has_task("document");
-  if (!skipped.empty()) reading.Tell("skip list", skipped, "MultiVectorMask");
+  if (!skipped.empty()) reading.Note("skip list", skipped, "MultiVectorMask");
   late.keep_ids = settings.keep_ids;
   if (!late.keep_ids.empty()) {
-    reading.Tell("tokens kept", std::to_string(late.keep_ids.size()) + " ids", "MultiVectorMask");
+    reading.Note("tokens kept", std::to_string(late.keep_ids.size()) + " ids", "MultiVectorMask");
   }
   std::sort(late.skip_ids.begin(), late.skip_ids.end());
   std::sort(late.keep_ids.begin(), late.keep_ids.end());
-  late.skips_first = settings.is_m3;
+  late.skips_first = found.kind == FolderKind::kM3;
   late.mean = settings.mean;
-  reading.Tell("similarity", late.mean ? "meanmaxsim" : "maxsim",
-               std::string(settings.is_m3 ? kTokenVectorFile : kSentenceConfigFile));
+  reading.Note("similarity", late.mean ? "meanmaxsim" : "maxsim",
+               std::string(late.skips_first ? kTokenVectorFile : kSentenceConfigFile));
   return late;
 }
 

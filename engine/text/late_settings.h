@@ -24,11 +24,6 @@
 
 namespace encore::inline v0_1::internal {
 
-// As sentence-transformers decides: by model_type of config_sentence_transformers.json
-// ("MultiVectorEncoder", PyLate's "ColBERT"); without that key by a module of PyLate's or a
-// MultiVectorMask, or by Stanford's class in config.json.
-Result<bool> IsLateInteraction(const TransformerFolder& found, const FolderReading& reading);
-
 // The projection of Stanford's class, in the model's own file.
 inline constexpr std::string_view kStanfordProjection = "linear.weight";
 
@@ -41,20 +36,18 @@ struct LateSettings {
   std::vector<std::string> skip_tasks = {"document"};
   std::vector<int32_t> keep_ids;  // empty: all
   bool normalizes = false;        // behind all modules, though none says so
-  bool is_stanford = false;       // the projection is kStanfordProjection
-  bool is_m3 = false;             // it is that of kTokenVectorFile (m3_heads.h)
   bool mean = false;              // similarity_fn_name is meanmaxsim
 
   // Puts the prefixes before the prompts that they belong to.
   void AddPrefixes(SentenceConfig* config) const;
 };
-Result<LateSettings> ReadLateSettings(const TransformerFolder& found, const FolderReading& reading);
+Result<LateSettings> ReadLateSettings(const ModelFolder& found, const FolderReading& reading);
 
 // With the prefixes as special tokens where they are tokens that the text alone would not give.
-Result<Tokenizer> OpenLateTokenizer(const TransformerFolder& found, const LateSettings& settings);
+Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings);
 
 // The projections and normalizations of tokens.
-Result<AfterEncoder> ReadLateModules(const TransformerFolder& found, const LateSettings& settings,
+Result<AfterEncoder> ReadLateModules(const ModelFolder& found, const LateSettings& settings,
                                      size_t d_model, std::optional<bool> normalize,
                                      const FolderReading& reading);
 
@@ -76,7 +69,7 @@ struct LateModel {
   bool Keeps(TextTask task, int32_t id, size_t place, bool expanded) const;
 };
 // `max_length`: of a text without a task. `wanted`: OpenOptions'.
-Result<LateModel> ResolveLate(const TransformerFolder& found, const LateSettings& settings,
+Result<LateModel> ResolveLate(const ModelFolder& found, const LateSettings& settings,
                               const Tokenizer& tokenizer, const TextModel& model, size_t max_length,
                               std::optional<size_t> wanted, const FolderReading& reading);
 

@@ -73,7 +73,7 @@ Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& 
   if (members.String("module_input_name", "causal_logits") != "causal_logits") {
     members.Refuse("module_input_name", "'causal_logits'");
   }
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   return score;
 }
 
@@ -101,13 +101,13 @@ Result<PairChatTemplate> RenderPairs(PairChatTemplate pairs, std::string_view pr
   return pairs;
 }
 
-Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,
+Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const ModelFolder& found,
                                                              std::string_view prompt,
                                                              const Tokenizer& tokenizer,
                                                              const FolderReading& reading) {
   // With modules.json the settings say whether there are messages, else the template is enough.
   const std::optional<MessageFormat>& wanted = found.settings.messages;
-  if (found.modules && !wanted) return std::optional<PairChatTemplate>();
+  if (found.has_modules() && !wanted) return std::optional<PairChatTemplate>();
   ENCORE_ASSIGN_OR_RETURN(const std::optional<TemplateSource> source,
                           FindChatTemplate(found.folder));
   if (!source) {
@@ -123,7 +123,7 @@ Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFo
       PairChatTemplate made,
       RenderPairs({.source = source->text, .file = source->file, .structured = structured}, prompt,
                   tokenizer));
-  reading.Tell("pairs",
+  reading.Note("pairs",
                "by the chat template; " + std::to_string(made.suffix.size()) +
                    " tokens of its end stay in texts that are cut",
                source->file);

@@ -53,7 +53,7 @@ Result<PackedLinear> ReadTorchLinear(const Folder& folder, std::string_view file
   return PackedLinear::Create(weight->View<float>(), bias->View<float>());
 }
 
-Result<TokenWeights> ReadTokenWeights(const TransformerFolder& found, const Tokenizer& tokenizer,
+Result<TokenWeights> ReadTokenWeights(const ModelFolder& found, const Tokenizer& tokenizer,
                                       size_t width, const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(PackedLinear linear,
                           ReadTorchLinear(found.folder, kTokenWeightFile, width, 1));
@@ -63,7 +63,7 @@ Result<TokenWeights> ReadTokenWeights(const TransformerFolder& found, const Toke
     if (id) weights.dropped.push_back(*id);
   }
   std::sort(weights.dropped.begin(), weights.dropped.end());
-  reading.Tell("sparse vectors", "of each token of the text the largest weight, as BGE-M3",
+  reading.Note("sparse vectors", "of each token of the text the largest weight, as BGE-M3",
                std::string(kTokenWeightFile));
   return weights;
 }

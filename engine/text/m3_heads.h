@@ -32,7 +32,7 @@ struct TokenWeights {
   PackedLinear linear;           // [1, hidden width]; then relu
   std::vector<int32_t> dropped;  // sorted
 };
-Result<TokenWeights> ReadTokenWeights(const TransformerFolder& found, const Tokenizer& tokenizer,
+Result<TokenWeights> ReadTokenWeights(const ModelFolder& found, const Tokenizer& tokenizer,
                                       size_t width, const FolderReading& reading);
 
 }  // namespace encore::internal

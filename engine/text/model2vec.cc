@@ -70,7 +70,7 @@ Result<std::optional<Model2VecConfig>> ReadModel2Vec(const FolderReading& readin
     config->max_length = length.value_or(0);
   }
   ENCORE_RETURN_IF_ERROR(members.status());
-  reading.Tell("model", "Model2Vec's, by its own rules: unknown tokens do not count",
+  reading.Note("model", "Model2Vec's, by its own rules: unknown tokens do not count",
                "config.json; there is no modules.json");
   return config;
 }

@@ -96,8 +96,8 @@ Result<PoolingSettings> ReadPoolingConfig(const std::string& path, size_t d_mode
     }
   }
   const bool include_prompt = members.Bool("include_prompt", true);
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
-  reading.Tell("pooling",
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
+  reading.Note("pooling",
                PoolingText(modes) + (include_prompt ? "" : ", without the prompt's tokens"), file);
   return PoolingSettings{std::move(modes), include_prompt};
 }
@@ -148,7 +148,7 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width, VectorsOf 
   if (config.out_features == 0) members.Refuse("out_features", "at least 1");
   config.use_residual = members.Bool("use_residual", false);
   WantVectors(members, what, what);
-  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
+  ENCORE_RETURN_IF_ERROR(NoteUnreadKeys(members, reading));
   return config;
 }
 
@@ -250,13 +250,13 @@ Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
                                     const std::vector<PoolingMode>& given,
                                     const FolderReading& reading) {
   if (!given.empty()) {
-    reading.Tell("pooling", PoolingText(given), "option pooling");
+    reading.Note("pooling", PoolingText(given), "option pooling");
     return PoolingSettings{given};
   }
   if (module != nullptr) return ReadPoolingConfig(module->path, d_model, reading);
   ENCORE_ASSIGN_OR_RETURN(const bool causal, IsCausalLanguageModel(reading));
   const PoolingMode mode = causal ? PoolingMode::kLastToken : PoolingMode::kMean;
-  reading.Tell("pooling", std::string(PoolingModeName(mode)) + ", without normalization",
+  reading.Note("pooling", std::string(PoolingModeName(mode)) + ", without normalization",
                std::string("default without modules.json") +
                    (causal ? ", architectures ends in ForCausalLM" : ""));
   return PoolingSettings{{mode}};
@@ -288,7 +288,7 @@ Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
         ReadTensor(file, "residual.weight", {config.out_features, config.in_features}));
     ENCORE_ASSIGN_OR_RETURN(residual, PackedLinear::Create(matrix.View<float>()));
   }
-  reading.Tell("dense",
+  reading.Note("dense",
                std::to_string(config.in_features) + " to " + std::to_string(config.out_features) +
                    (config.bias ? ", " : ", no bias, ") + std::string(config.activation->text) +
                    (config.use_residual ? ", with a residual" : ""),
@@ -307,11 +307,11 @@ Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const Folder
   JsonMembers members(*json, file);
   if (!counts &&
       members.String("module_input_name", "sentence_embedding") == "sentence_embedding") {
-    reading.Tell("ignored", "a normalization of texts' vectors, of which there are none", file);
+    reading.Note("ignored", "a normalization of texts' vectors, of which there are none", file);
     return false;
   }
   WantVectors(members, what, VectorsOf::kTexts);
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   return true;
 }
 
@@ -328,13 +328,13 @@ Result<LoadedNorm> ReadLayerNorm(const std::string& path, size_t width,
   if (members.RequiredSize("dimension") != width && members.ok()) {
     members.Refuse("dimension", std::to_string(width) + ", the width of what comes before");
   }
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
   ENCORE_RETURN_IF_ERROR(CheckNames(file, {"norm.weight", "norm.bias"}));
   LoadedNorm norm{.epsilon = 1e-5};  // torch's default, which sentence-transformers takes
   ENCORE_ASSIGN_OR_RETURN(norm.weight, ReadTensor(file, "norm.weight", {width}));
   ENCORE_ASSIGN_OR_RETURN(norm.bias, ReadTensor(file, "norm.bias", {width}));
-  reading.Tell("layer norm", "of " + std::to_string(width) + " elements", config_file);
+  reading.Note("layer norm", "of " + std::to_string(width) + " elements", config_file);
   return norm;
 }
 
@@ -345,7 +345,7 @@ Status CheckDropout(const std::string& path, const FolderReading& reading) {
   JsonMembers members(*json, file);
   const double share = members.Number("dropout", 0.2);
   if (members.ok() && !(share >= 0 && share <= 1)) members.Refuse("dropout", "0 .. 1");
-  return Finish(members, reading);
+  return CheckUnreadKeys(members, reading);
 }
 
 const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
@@ -355,14 +355,14 @@ const std::string* SentenceConfig::FindPrompt(std::string_view name) const {
   return nullptr;
 }
 
-Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading& reading,
-                                          bool is_late) {
+Result<SentenceConfig> ReadSentenceConfig(const ModelFolder& found, const FolderReading& reading) {
+  const bool is_late = IsLate(found.kind);
   SentenceConfig config;
   const std::string file(kSentenceConfigFile);
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
   if (!json.has_value()) return config;
-  if (!has_modules) {
-    reading.Tell("ignored", "prompts and all else, as there is no modules.json", file);
+  if (!found.has_modules()) {
+    reading.Note("ignored", "prompts and all else, as there is no modules.json", file);
     return config;
   }
   JsonMembers members(*json, file);
@@ -391,15 +391,15 @@ Result<SentenceConfig> ReadSentenceConfig(bool has_modules, const FolderReading&
   for (const std::string_view key : {"__version__", "requirements", "keep_in_fp32_modules"}) {
     members.Ignore(key);
   }
-  ENCORE_RETURN_IF_ERROR(FinishAsUnused(members, reading));
+  ENCORE_RETURN_IF_ERROR(NoteUnreadKeys(members, reading));
 
   for (const auto& [name, text] : config.prompts) {
     const bool by_default = config.default_prompt_name == name;
-    reading.Tell("prompt " + Quoted(name), Quoted(text) + (by_default ? ", the default" : ""),
+    reading.Note("prompt " + Quoted(name), Quoted(text) + (by_default ? ", the default" : ""),
                  file);
   }
   if (similarity && !is_late) {
-    reading.Tell("similarity", *similarity + ", for the caller to apply", file);
+    reading.Note("similarity", *similarity + ", for the caller to apply", file);
   }
   return config;
 }
@@ -416,12 +416,12 @@ Result<const ActivationRow*> ReadScoreActivation(const std::string& path,
                                                  Quoted(named->function) + "; encore has " +
                                                  TorchActivationNames());
     }
-    reading.Tell("scores", std::string(activation->text), named->source);
+    reading.Note("scores", std::string(activation->text), named->source);
     return activation;
   }
   const ActivationRow* activation =
       FindTorchActivation(labels == 1 ? "torch.nn.Sigmoid" : "torch.nn.Identity");
-  reading.Tell("scores", std::string(activation->text),
+  reading.Note("scores", std::string(activation->text),
                labels == 1 ? "default for one label" : "default for several labels");
   return activation;
 }

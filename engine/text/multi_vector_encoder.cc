@@ -11,14 +11,13 @@
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/late_settings.h"
-#include "engine/text/text_encoder_impl.h"
+#include "engine/text/open_folder.h"
 
 namespace encore::inline v0_1 {
 
 struct MultiVectorEncoder::Impl {
   std::shared_ptr<const TextEncoder::Impl> text;
-  internal::LateModel late;
+  const internal::LateModel& late() const { return *text->late; }
 };
 
 namespace {
@@ -33,7 +32,7 @@ struct Chunk {
 class Encoding {
  public:
   Encoding(const MultiVectorEncoder::Impl& impl, TextTask task, const EncodeOptions& options)
-      : text_(*impl.text), late_(impl.late), task_(task), options_(options) {}
+      : text_(*impl.text), late_(impl.late()), task_(task), options_(options) {}
 
   Result<MultiVectors> Run(Texts texts) {
     internal::TextInputs inputs{.texts = texts};
@@ -170,7 +169,9 @@ Result<MultiVectorEncoder> MultiVectorEncoder::Open(const std::string& folder,
       return InvalidArgument("found an option pooling; wanted none, as each token has a vector");
     }
     auto impl = std::make_shared<Impl>();
-    ENCORE_ASSIGN_OR_RETURN(impl->text, internal::OpenFolder(folder, options, &impl->late));
+    ENCORE_ASSIGN_OR_RETURN(
+        impl->text,
+        internal::OpenFolder(folder, options, internal::FolderUse::kMultiVectorEncoder));
     return MultiVectorEncoder(std::move(impl));
   });
 }
@@ -183,21 +184,21 @@ Result<MultiVectors> MultiVectorEncoder::Encode(Texts texts, const EncodeOptions
 
 Status MultiVectorEncoder::Similarity(const RowGroups& queries, const RowGroups& documents,
                                       MutableView scores, const Executor& executor) const {
-  return MaxSim(queries, documents, scores, {.mean = impl_->late.mean, .executor = executor});
+  return MaxSim(queries, documents, scores, {.mean = impl_->late().mean, .executor = executor});
 }
 
 Status MultiVectorEncoder::Similarity(const RowGroups& queries, const StoredRowGroups& documents,
                                       MutableView scores, const Executor& executor) const {
-  return MaxSim(queries, documents, scores, {.mean = impl_->late.mean, .executor = executor});
+  return MaxSim(queries, documents, scores, {.mean = impl_->late().mean, .executor = executor});
 }
 
-bool MultiVectorEncoder::mean_similarity() const { return impl_->late.mean; }
+bool MultiVectorEncoder::mean_similarity() const { return impl_->late().mean; }
 size_t MultiVectorEncoder::dimensions() const { return impl_->text->after->width(); }
 size_t MultiVectorEncoder::max_length(TextTask task) const {
-  return impl_->late.max_length[static_cast<size_t>(task)];
+  return impl_->late().max_length[static_cast<size_t>(task)];
 }
 bool MultiVectorEncoder::has_own_length(TextTask task) const {
-  return impl_->late.own_length[static_cast<size_t>(task)];
+  return impl_->late().own_length[static_cast<size_t>(task)];
 }
 const Tokenizer& MultiVectorEncoder::tokenizer() const& { return *impl_->text->tokenizer; }
 const Encoder& MultiVectorEncoder::encoder() const& { return impl_->text->model.encoder(); }

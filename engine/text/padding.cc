@@ -58,16 +58,15 @@ Result<bool> HasMask(const std::optional<JsonValue>& config) {
 
 }  // namespace
 
-Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
-                                             const Tokenizer& tokenizer, const TextModel& model,
-                                             const FolderReading& reading) {
+Result<std::optional<Expansion>> ReadPadding(const ModelFolder& found, const Tokenizer& tokenizer,
+                                             const TextModel& model, const FolderReading& reading) {
   const size_t length = model.max_tokens();
   const std::string file = Within(found.path, kTokenizerConfig);
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> config,
                           found.folder.ReadJson(kTokenizerConfig));
   ENCORE_ASSIGN_OR_RETURN(const bool has_mask, HasMask(config));
   if (has_mask && !model.makes_features()) {
-    reading.Tell("padding", "none, as the tokenizer gives an attention_mask", file);
+    reading.Note("padding", "none, as the tokenizer gives an attention_mask", file);
     return std::optional<Expansion>();
   }
   // What is padded to: the length of the call, else the tokenizer's limit.
@@ -99,7 +98,7 @@ Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
                            "padded to " +
                            std::to_string(length) + " tokens");
   }
-  reading.Tell("padding",
+  reading.Note("padding",
                "to " + std::to_string(length) + " tokens, at the right" +
                    (has_mask ? ", unseen by others" : "") +
                    (found.settings.padding ? ""

@@ -80,7 +80,7 @@ Result<Tensor> ReadIdf(const std::string& path, const std::string& name, const T
     }
     values[*id] = static_cast<float>(member.second.number());
   }
-  reading.Tell("weights of tokens", std::to_string(json.members().size()) + ", by token", file);
+  reading.Note("weights of tokens", std::to_string(json.members().size()) + ", by token", file);
   return weights;
 }
 
@@ -96,12 +96,12 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
   const JsonValue& types = members.RequiredObject("types");
   const JsonValue& structure = members.RequiredObject("structure");
   const JsonValue& parameters = members.RequiredObject("parameters");
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   JsonMembers settings(parameters, file + ": parameters");
   routes->by_default = settings.String("default_route", "");
   settings.Ignore("allow_empty_key");  // of a default route by training
   WantEmpty(settings, "route_mappings");
-  ENCORE_RETURN_IF_ERROR(Finish(settings, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(settings, reading));
 
   std::vector<ModuleEntry> query;
   std::vector<ModuleEntry> document;
@@ -131,7 +131,7 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
                            "; wanted 'query' or 'document'");
   }
   routes->query_path = query[0].path;
-  reading.Tell("routes",
+  reading.Note("routes",
                "query by static weights, document by the model" +
                    (routes->by_default.empty() ? "" : ", by default " + routes->by_default),
                file);
@@ -156,8 +156,8 @@ Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_si
     }
   }
   members.Ignore("chunk_size");  // how, not what
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
-  reading.Tell("sparse vectors",
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
+  reading.Note("sparse vectors",
                strategy + " of " + (activation == "relu" ? "log1p(relu)" : "log1p(log1p(relu))"),
                file);
   return SpladePooling{.sum = strategy == "sum", .twice = activation == "log1p_relu"};
@@ -170,7 +170,7 @@ Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<siz
   JsonMembers members(json, config_file);
   members.Ignore("frozen");  // of training
   const std::string idf = members.String("path", "");
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, Tokenizer::Open(reading.folder.PathOf(path)));
   if (idf.ends_with(".json")) {
     ENCORE_ASSIGN_OR_RETURN(Tensor values, ReadIdf(path, idf, tokenizer, reading));

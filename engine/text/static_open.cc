@@ -7,7 +7,7 @@
 
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/text_encoder_impl.h"
+#include "engine/text/open_folder.h"
 #include "engine/tokenizer/tokenizer_factory.h"
 
 namespace encore::inline v0_1::internal {
@@ -28,14 +28,14 @@ Result<size_t> ReadTruncation(const JsonValue& json) {
   return length;
 }
 
-void TellLength(size_t length, const std::string& source, const FolderReading& reading) {
-  reading.Tell("maximum length", length == 0 ? "none" : std::to_string(length), source);
+void NoteLength(size_t length, const std::string& source, const FolderReading& reading) {
+  reading.Note("maximum length", length == 0 ? "none" : std::to_string(length), source);
 }
 
 // Whether the option says it; tells it then.
 Result<bool> IsLengthChosen(const std::optional<size_t>& option, const FolderReading& reading) {
   if (option == size_t{0}) return InvalidArgument("max_length is 0; wanted at least 1");
-  if (option) TellLength(*option, "option max_length", reading);
+  if (option) NoteLength(*option, "option max_length", reading);
   return option.has_value();
 }
 
@@ -45,26 +45,60 @@ Result<size_t> ChooseLength(const Folder& folder, const std::optional<size_t>& o
   ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(option, reading));
   if (is_chosen) return *option;
   if (model2vec) {
-    TellLength(model2vec->max_length, "config.json", reading);
+    NoteLength(model2vec->max_length, "config.json", reading);
     return model2vec->max_length;
   }
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kTokenizerFile));
   if (!json) return Status(ErrorCode::kNotFound, "there is no " + std::string(kTokenizerFile));
   ENCORE_ASSIGN_OR_RETURN(const size_t length, ReadTruncation(*json));
-  TellLength(length, std::string(kTokenizerFile) + ": truncation", reading);
+  NoteLength(length, std::string(kTokenizerFile) + ": truncation", reading);
   return length;
 }
 
-// What these folders have none of.
+// What a folder without a transformer does not have.
 Status CheckNoTask(const OpenOptions& options) {
   if (options.task.empty()) return {};
   return InvalidArgument("task is " + Quoted(options.task) +
                          "; the folder has no adapters for tasks");
 }
 
-void TellCache(const OpenOptions& options, const FolderReading& reading) {
+void NoteCache(const OpenOptions& options, const FolderReading& reading) {
   if (options.cache.empty()) return;
-  reading.Tell("packed weights", "none: static embeddings", "option cache");
+  reading.Note("packed weights", "none: static embeddings", "option cache");
+}
+
+// What Model2Vec and StaticEmbedding have in common: table, tokenizer and prompts.
+Result<NewImpl> OpenTable(const Opening& opening) {
+  const auto& [found, options, reading] = opening;
+  if (!options.pooling.empty()) {
+    return InvalidArgument("found pooling; wanted none, as static embeddings are averaged");
+  }
+  ENCORE_RETURN_IF_ERROR(CheckNoTask(options));
+  ENCORE_ASSIGN_OR_RETURN(TextModel model,
+                          TextModel::OpenStatic(found.folder, options, &reading.decisions));
+  NoteCache(options, reading);
+  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
+  for (const Decision& decision : tokenizer.Describe()) {
+    if (decision.what != "truncation") reading.decisions.push_back(decision);  // noted below
+  }
+  NewImpl impl(new TextEncoder::Impl{.model = std::move(model),
+                                     .tokenizer = std::move(tokenizer),
+                                     .normalize = options.normalize});
+  ENCORE_ASSIGN_OR_RETURN(impl->max_length,
+                          ChooseLength(found.folder, options.max_length, found.model2vec, reading));
+  ENCORE_ASSIGN_OR_RETURN(impl->config, ReadSentenceConfig(found, reading));
+  reading.Note("pooling", "mean of all tokens, without special ones",
+               found.has_modules() ? "modules.json" : "config.json");
+  return impl;
+}
+
+// The model's means are a row for each text.
+Status ReadBehindTable(const Opening& opening, TextEncoder::Impl* impl) {
+  ENCORE_ASSIGN_OR_RETURN(
+      impl->after,
+      AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}}, opening.found.behind(),
+                         impl->model.d_model(), opening.options.normalize, opening.reading));
+  return {};
 }
 
 }  // namespace
@@ -83,7 +117,7 @@ Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder) {
   return Status(tokenizer.status().code(), QuotedPath(folder.path()) + ": " + sentence);
 }
 
-Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
+Result<FolderTokenizer> OpenStaticTokenizer(const ModelFolder& found,
                                             const FolderReading& reading) {
   ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
   ENCORE_ASSIGN_OR_RETURN(const size_t length,
@@ -91,95 +125,54 @@ Result<FolderTokenizer> OpenStaticTokenizer(const TransformerFolder& found,
   return FolderTokenizer{tokenizer, length, /*type_ids=*/false, /*add_special_tokens=*/false};
 }
 
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const TransformerFolder& found,
-                                                                  const OpenOptions& options,
-                                                                  const FolderReading& reading) {
+Result<NewImpl> OpenStatic(const Opening& opening) {
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenTable(opening));
+  ENCORE_RETURN_IF_ERROR(ReadBehindTable(opening, impl.get()));
+  NoteDimensions(*impl, opening.reading);
+  return impl;
+}
+
+Result<NewImpl> OpenModel2Vec(const Opening& opening) {
+  const auto& [found, options, reading] = opening;
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenTable(opening));
+  ENCORE_ASSIGN_OR_RETURN(impl->model2vec, ReadModel2VecTexts(found.folder, *impl->tokenizer,
+                                                              impl->model.table_rows_of_tokens()));
+  if (impl->max_length > 0) {
+    reading.Note("characters of a text",
+                 std::to_string(impl->model2vec->characters) + " for each of " +
+                     std::to_string(impl->max_length) + " tokens",
+                 "tokenizer.json: the tokens' median length");
+  }
+  ENCORE_RETURN_IF_ERROR(ReadBehindTable(opening, impl.get()));
+  if (found.model2vec->normalize) {
+    impl->after->AddNormalization();
+    reading.Note("normalize", "to length 1", "config.json");
+  }
+  return impl;
+}
+
+Result<NewImpl> OpenSparseStatic(const Opening& opening) {
+  const auto& [found, options, reading] = opening;
   if (!options.pooling.empty()) {
     return InvalidArgument("found pooling; wanted none, as weights of tokens are not pooled");
   }
   ENCORE_RETURN_IF_ERROR(CheckNoTask(options));
-  TellCache(options, reading);
+  NoteCache(options, reading);
   ENCORE_ASSIGN_OR_RETURN(SparseStatic query, ReadSparseStatic(found.path, {}, reading));
   for (const Decision& decision : query.tokenizer.Describe()) {
     reading.decisions.push_back(decision);
   }
-  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
-                          ReadSentenceConfig(/*has_modules=*/true, reading, /*is_late=*/false));
+  NewImpl impl(new TextEncoder::Impl{.model = TextModel::OfVocabulary(query.weights.shape()[0]),
+                                     .tokenizer = query.tokenizer});
+  ENCORE_ASSIGN_OR_RETURN(impl->config, ReadSentenceConfig(found, reading));
   ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(options.max_length, reading));
-  const size_t length =
+  impl->max_length =
       is_chosen ? *options.max_length : query.tokenizer.model_max_length().value_or(0);
-  if (!is_chosen) TellLength(length, "tokenizer_config.json", reading);
-  reading.Tell("sparse vectors", "the weights of a text's tokens, without special ones",
+  if (!is_chosen) NoteLength(impl->max_length, "tokenizer_config.json", reading);
+  reading.Note("sparse vectors", "the weights of a text's tokens, without special ones",
                "modules.json");
-  const Tokenizer tokenizer = query.tokenizer;
-  TextModel model = TextModel::OfVocabulary(query.weights.shape()[0]);
-  return std::shared_ptr<const TextEncoder::Impl>(new TextEncoder::Impl{
-      .model = std::move(model),
-      .tokenizer = tokenizer,
-      .after = {},
-      .as_cross_encoder = FindTorchActivation("torch.nn.Identity"),
-      .as_classifier = FindTorchActivation("torch.nn.Identity"),
-      .config = std::move(config),
-      .max_length = length,
-      .sparse = {.pooling = {}, .query = std::move(query), .default_task = {}},
-      .decisions = reading.decisions});
-}
-
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
-                                                            const OpenOptions& options,
-                                                            const FolderReading& reading) {
-  if (!options.pooling.empty()) {
-    return InvalidArgument("found pooling; wanted none, as static embeddings are averaged");
-  }
-  ENCORE_RETURN_IF_ERROR(CheckNoTask(options));
-  ENCORE_ASSIGN_OR_RETURN(TextModel model,
-                          TextModel::OpenStatic(found.folder, options, &reading.decisions));
-  TellCache(options, reading);
-  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
-  for (const Decision& decision : tokenizer.Describe()) {
-    if (decision.what != "truncation") reading.decisions.push_back(decision);  // told below
-  }
-  ENCORE_ASSIGN_OR_RETURN(const size_t length,
-                          ChooseLength(found.folder, options.max_length, found.model2vec, reading));
-  ENCORE_ASSIGN_OR_RETURN(SentenceConfig config,
-                          ReadSentenceConfig(!found.model2vec, reading, /*is_late=*/false));
-  reading.Tell("pooling", "mean of all tokens, without special ones",
-               found.model2vec ? "config.json" : "modules.json");
-  std::optional<Model2VecTexts> texts;
-  if (found.model2vec) {
-    ENCORE_ASSIGN_OR_RETURN(
-        texts, ReadModel2VecTexts(found.folder, tokenizer, model.table_rows_of_tokens()));
-    if (length > 0) {
-      reading.Tell(
-          "characters of a text",
-          std::to_string(texts->characters) + " for each of " + std::to_string(length) + " tokens",
-          "tokenizer.json: the tokens' median length");
-    }
-  }
-  const std::span<const ModuleEntry> rest = std::span(*found.modules).subspan(1);
-  // What comes is a row a text already.
-  ENCORE_ASSIGN_OR_RETURN(AfterEncoder after,
-                          AfterEncoder::Read(PoolingSettings{{PoolingMode::kCls}}, rest,
-                                             model.d_model(), options.normalize, reading));
-  if (found.model2vec && found.model2vec->normalize) {
-    after.AddNormalization();
-    reading.Tell("normalize", "to length 1", "config.json");
-  }
-  if (config.truncate_dim) {
-    reading.Tell("dimensions", std::to_string(std::min(*config.truncate_dim, after.width())),
-                 std::string(kSentenceConfigFile));
-  }
-  return std::shared_ptr<const TextEncoder::Impl>(
-      new TextEncoder::Impl{.model = std::move(model),
-                            .tokenizer = tokenizer,
-                            .after = std::move(after),
-                            .as_cross_encoder = FindTorchActivation("torch.nn.Identity"),
-                            .as_classifier = FindTorchActivation("torch.nn.Identity"),
-                            .config = std::move(config),
-                            .max_length = length,
-                            .normalize = options.normalize,
-                            .model2vec = texts,
-                            .decisions = reading.decisions});
+  impl->sparse.query = std::move(query);
+  return impl;
 }
 
 }  // namespace encore::internal

@@ -20,6 +20,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/text_model.h"
 #include "engine/text/after_encoder.h"
+#include "engine/text/late_settings.h"
 #include "engine/text/scratch.h"
 #include "engine/text/sparse_vectors.h"
 #include "engine/text/token_labels.h"
@@ -29,13 +30,15 @@ namespace encore::inline v0_1 {
 struct TextEncoder::Impl {
   internal::TextModel model;
   Result<Tokenizer> tokenizer;  // or why there is none
-  // Nothing where modules.json lists no pooling: a cross-encoder, for instance.
-  std::optional<internal::AfterEncoder> after;
+  // Nothing where nothing makes vectors of texts: in a cross-encoder, for instance.
+  std::optional<internal::AfterEncoder> after = {};
   // ScoreActivation::kAsCrossEncoder, or what the folder asks for that encore has not.
-  Result<const internal::ActivationRow*> as_cross_encoder;
+  Result<const internal::ActivationRow*> as_cross_encoder =
+      internal::FindTorchActivation("torch.nn.Identity");
   // ScoreActivation::kAsClassifier, or what is wrong with the folder's problem_type.
-  Result<const internal::ActivationRow*> as_classifier;
-  internal::SentenceConfig config;
+  Result<const internal::ActivationRow*> as_classifier =
+      internal::FindTorchActivation("torch.nn.Identity");
+  internal::SentenceConfig config = {};
   size_t max_length = 0;  // 0: there is no limit
   bool use_type_ids = false;
   std::optional<bool> normalize = {};  // OpenOptions'
@@ -46,7 +49,8 @@ struct TextEncoder::Impl {
   // How pairs become texts where a chat template does it, or what it has that encore has not.
   Result<std::optional<internal::PairChatTemplate>> pair_template =
       std::optional<internal::PairChatTemplate>();
-  std::vector<Decision> decisions;
+  std::optional<internal::LateModel> late = {};  // of late interaction
+  std::vector<Decision> decisions = {};
   mutable internal::ScratchPool scratch = {};
 
   // Columns of Encode's vectors, unless a call wants fewer.
@@ -57,15 +61,6 @@ struct TextEncoder::Impl {
 };
 
 namespace internal {
-
-// Opens a folder whose modules begin with static embeddings.
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenStatic(const TransformerFolder& found,
-                                                            const OpenOptions& options,
-                                                            const FolderReading& reading);
-// The same of SparseStaticEmbedding alone.
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenSparseStatic(const TransformerFolder& found,
-                                                                  const OpenOptions& options,
-                                                                  const FolderReading& reading);
 
 // LogitScore's config.json in `path`.
 Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& reading);
@@ -78,25 +73,16 @@ Result<PairChatTemplate> RenderPairs(PairChatTemplate pairs, std::string_view pr
                                      const Tokenizer& tokenizer);
 // The chat template that a cross-encoder renders pairs by, with the default prompt. Nothing: pairs
 // are the tokenizer's. kUnsupported names what encore has not.
-Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const TransformerFolder& found,
+Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const ModelFolder& found,
                                                              std::string_view prompt,
                                                              const Tokenizer& tokenizer,
                                                              const FolderReading& reading);
 
-struct LateModel;
-
-// Opens a folder for TextEncoder or, where `late` is not null, for MultiVectorEncoder: what it
-// needs beside goes there. kUnsupported for a folder of the other class.
-Result<std::shared_ptr<const TextEncoder::Impl>> OpenFolder(const std::string& path,
-                                                            const OpenOptions& options,
-                                                            LateModel* late);
-
 // How texts are padded for a model that was trained on padded texts (TextModel::pads()). Nothing
 // where the padding is of no effect: other tokens do not see it, and no row of it is read.
 // kUnsupported for padding at the left and for other lengths.
-Result<std::optional<Expansion>> ReadPadding(const TransformerFolder& found,
-                                             const Tokenizer& tokenizer, const TextModel& model,
-                                             const FolderReading& reading);
+Result<std::optional<Expansion>> ReadPadding(const ModelFolder& found, const Tokenizer& tokenizer,
+                                             const TextModel& model, const FolderReading& reading);
 
 // ScoreActivation::kAsClassifier of a model with a head.
 Result<const ActivationRow*> ClassifierActivation(const TextModel& model,

@@ -76,42 +76,6 @@ std::optional<ModuleKind> KindOf(std::string_view type) {
   return {};
 }
 
-bool IsTransformer(ModuleKind kind) {
-  return kind == ModuleKind::kTransformer || kind == ModuleKind::kMlmTransformer ||
-         kind == ModuleKind::kClipModel;
-}
-
-Status CheckOrder(const std::vector<ModuleEntry>& modules) {
-  const std::string where(kModulesFile);
-  if (modules.empty()) return InvalidArgument(where + ": found no module; wanted a Transformer");
-  if (modules.size() == 1 && modules[0].kind == ModuleKind::kSparseStatic) return {};
-  const bool is_static = modules.front().kind == ModuleKind::kStaticEmbedding;
-  const bool is_alone =  // behind the transformer
-      !is_static && modules.size() == 2 &&
-      (modules[1].kind == ModuleKind::kSpladePooling || modules[1].kind == ModuleKind::kLogitScore);
-  // Without a pooling, the others are of tokens.
-  const bool pools = is_static || (modules.size() > 1 && modules[1].kind == ModuleKind::kPooling);
-  for (size_t i = 0; i < modules.size(); ++i) {
-    const ModuleKind kind = modules[i].kind;
-    const bool behind = kind == ModuleKind::kDense || kind == ModuleKind::kNormalize ||
-                        kind == ModuleKind::kLayerNorm || kind == ModuleKind::kDropout ||
-                        kind == (pools ? ModuleKind::kQuantize : ModuleKind::kMultiVectorMask);
-    const bool fits = i == 0                          ? is_static || IsTransformer(kind)
-                      : i == 1 && pools && !is_static ? true
-                                                      : behind || is_alone;
-    if (fits) continue;
-    return Status(
-        ErrorCode::kUnsupported,
-        where + ": module " + std::to_string(i) +
-            " is out of order; wanted Transformer and Pooling, or StaticEmbedding, then Dense, "
-            "Normalize, LayerNorm, Dropout and FlexibleQuantizer; or Transformer, then Dense, "
-            "MultiVectorMask and "
-            "Normalize; or Transformer and SpladePooling or LogitScore alone; or "
-            "SparseStaticEmbedding alone");
-  }
-  return {};
-}
-
 // Whether a module's path stays within the folder: not absolute, no "..", no backslash or colon.
 bool IsWithin(std::string_view path) {
   if (path.find_first_of("\\:") != std::string_view::npos) return false;
@@ -137,30 +101,33 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
     WantEmpty(members, "kwargs");
   }
   if (members.ok() && !IsWithin(path)) members.Refuse("path", "a folder within the model's");
-  ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+  ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   return MakeModule(type, path, members.where());
 }
 
-Result<std::optional<std::vector<ModuleEntry>>> ReadModuleList(SparseRoutes* routes,
-                                                               const FolderReading& reading) {
+// Empty: there is no modules.json.
+Result<std::vector<ModuleEntry>> ReadModuleList(SparseRoutes* routes,
+                                                const FolderReading& reading) {
+  std::vector<ModuleEntry> modules;
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> file,
                           reading.folder.ReadJson(kModulesFile));
-  if (!file.has_value()) return std::optional<std::vector<ModuleEntry>>();
+  if (!file.has_value()) return modules;
   const JsonValue& list = *file;
   if (!list.is_array()) {
     return Status(ErrorCode::kCorruptData,
                   std::string(kModulesFile) + ": found " + list.Described() + "; wanted an array");
   }
-  std::vector<ModuleEntry> modules;
+  if (list.items().empty()) {
+    return InvalidArgument(std::string(kModulesFile) + ": found no module; wanted a Transformer");
+  }
   for (const JsonValue& value : list.items()) {
     ENCORE_ASSIGN_OR_RETURN(ModuleEntry entry, ReadEntry(value, modules.size(), reading));
     modules.push_back(std::move(entry));
   }
   if (modules.size() == 1 && modules[0].kind == ModuleKind::kRouter) {
-    ENCORE_ASSIGN_OR_RETURN(modules, ReadRouter(modules[0].path, routes, reading));
+    return ReadRouter(modules[0].path, routes, reading);
   }
-  ENCORE_RETURN_IF_ERROR(CheckOrder(modules));
-  return std::optional(std::move(modules));
+  return modules;
 }
 
 // sentence_bert_config.json and its namesakes, in the spellings of sentence-transformers 0.2 to 6,
@@ -200,7 +167,7 @@ void ReadModality(const JsonValue& modality, std::string_view name, std::string_
     inner.Refuse("method_output_name", Quoted(output));
   }
   if (name == "message") inner.Ignore("format");
-  if (!Finish(inner, reading).ok()) {
+  if (!CheckUnreadKeys(inner, reading).ok()) {
     members.Refuse(key, "the " + std::string(name) + " modality with method " + Quoted(method) +
                             " and output " + Quoted(output));
   }
@@ -211,10 +178,12 @@ void ReadModality(const JsonValue& modality, std::string_view name, std::string_
 void ReadModalities(JsonMembers& members, TransformerSettings* settings, const ModelSides& sides,
                     const FolderReading& reading) {
   const bool makes_features = sides.makes_features;
-  const std::string_view output = settings->classifies  ? "scores"
-                                  : settings->generates ? "causal_logits"
-                                  : makes_features      ? "sentence_embedding"
-                                                        : "token_embeddings";
+  const bool classifies = settings->task == TransformerTask::kClassify;
+  const bool generates = settings->task == TransformerTask::kGenerate;
+  const std::string_view output = classifies       ? "scores"
+                                  : generates      ? "causal_logits"
+                                  : makes_features ? "sentence_embedding"
+                                                   : "token_embeddings";
   if (members.String("module_output_name", output) != output) {
     members.Refuse("module_output_name", "'" + std::string(output) + "'");
   }
@@ -222,7 +191,7 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings, const M
   const JsonValue& modalities = members.RequiredObject("modality_config");
   if (!members.ok()) return;
   const JsonValue* text = modalities.Find("text");
-  const bool scores = settings->classifies || settings->generates;
+  const bool scores = classifies || generates;
   const JsonValue* message = scores ? modalities.Find("message") : nullptr;
   const bool others = modalities.members().size() != (message != nullptr ? 2 : 1);
   // sentence-transformers makes messages of texts where it can.
@@ -234,7 +203,7 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings, const M
                                     : "an object with the one member 'text'");
     return;
   }
-  const bool has_head = scores || settings->fills_masks;
+  const bool has_head = scores || settings->task == TransformerTask::kFillMask;
   const std::string_view method = makes_features ? "get_text_features" : "forward";
   const std::string_view wanted = has_head         ? "logits"
                                   : makes_features ? "pooler_output"
@@ -270,6 +239,20 @@ void ReadProcessing(JsonMembers& members, TransformerSettings* settings) {
   settings->padding = length;
 }
 
+TransformerTask ReadTask(JsonMembers& members) {
+  constexpr std::string_view kKey = "transformer_task";
+  const std::string task = members.String(kKey, "feature-extraction");
+  if (task == "sequence-classification") return TransformerTask::kClassify;
+  if (task == "fill-mask") return TransformerTask::kFillMask;
+  if (task == "text-generation") return TransformerTask::kGenerate;
+  if (task != "feature-extraction") {
+    members.Refuse(kKey,
+                   "'feature-extraction', 'sequence-classification', 'text-generation' or "
+                   "'fill-mask'");
+  }
+  return TransformerTask::kExtractFeatures;
+}
+
 Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
                                                     const ModelSides& sides,
                                                     const FolderReading& reading) {
@@ -283,16 +266,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     JsonMembers members(*json, file);
     settings.max_seq_length = members.OptionalSize("max_seq_length");
     settings.lower_case = members.Bool("do_lower_case", false);
-    const std::string task = members.String("transformer_task", "feature-extraction");
-    settings.classifies = task == "sequence-classification";
-    settings.fills_masks = task == "fill-mask";
-    settings.generates = task == "text-generation";
-    if (!settings.classifies && !settings.fills_masks && !settings.generates &&
-        task != "feature-extraction") {
-      members.Refuse("transformer_task",
-                     "'feature-extraction', 'sequence-classification', 'text-generation' or "
-                     "'fill-mask'");
-    }
+    settings.task = ReadTask(members);
     ReadModalities(members, &settings, sides, reading);
     ReadProcessing(members, &settings);
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
@@ -302,7 +276,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     settings.lengths = ReadTaskLengths(members);
     if (members.Has("tokenizer_name_or_path")) members.Refuse("tokenizer_name_or_path", "null");
     members.Ignore("unpad_inputs");  // how, not what: encore never pads
-    ENCORE_RETURN_IF_ERROR(Finish(members, reading));
+    ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
     return settings;
   }
   return settings;
@@ -317,12 +291,34 @@ Status CheckIsJina(const Folder& folder) {
                     kConfigFile + " has lora_adaptations");
 }
 
+// The folder of the first module, and where that is a transformer its settings.
+Status OpenFirstModule(ModelFolder* found, ModelSides* sides, const FolderReading& reading) {
+  const ModuleEntry& first = found->modules[0];
+  found->path = first.path;
+  if (!first.path.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(found->folder, Folder::Open(reading.folder.PathOf(first.path)));
+  }
+  if (IsTransformer(first.kind)) {
+    ENCORE_ASSIGN_OR_RETURN(*sides, FindSides(found->folder));
+    ENCORE_ASSIGN_OR_RETURN(found->settings, ReadTransformerSettings(first.path, *sides, reading));
+  }
+  if (first.of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(found->folder));
+  if (first.kind == ModuleKind::kClipModel && !sides->makes_features) {
+    return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
+                                               ": CLIPModel is a module of models of texts and "
+                                               "images; wanted a config.json of such a model in " +
+                                               QuotedPath(found->folder.path()));
+  }
+  if (first.kind == ModuleKind::kMlmTransformer) found->settings.task = TransformerTask::kFillMask;
+  return {};
+}
+
 // Files that sentence-transformers does not look at without modules.json.
-void TellIgnored(const FolderReading& reading) {
+void NoteIgnored(const FolderReading& reading) {
   for (const std::string_view file : kSettingsFiles) {
     const Result<std::optional<MappedFile>> found = reading.folder.Read(file);
     if (found.ok() && found->has_value()) {
-      reading.Tell("ignored", "all of it, as there is no modules.json", std::string(file));
+      reading.Note("ignored", "all of it, as there is no modules.json", std::string(file));
     }
   }
 }
@@ -357,48 +353,25 @@ std::string Within(std::string_view path, std::string_view name) {
   return std::string(path) + "/" + std::string(name);
 }
 
-Result<TransformerFolder> FindTransformer(const FolderReading& reading) {
-  SparseRoutes routes;
-  ENCORE_ASSIGN_OR_RETURN(std::optional<std::vector<ModuleEntry>> modules,
-                          ReadModuleList(&routes, reading));
-  if (!modules.has_value()) {
-    ENCORE_ASSIGN_OR_RETURN(const std::optional<Model2VecConfig> model2vec, ReadModel2Vec(reading));
-    if (model2vec) {
-      return TransformerFolder{{{{.kind = ModuleKind::kStaticEmbedding, .path = ""}}},
-                               "",
-                               reading.folder,
-                               {},
-                               {},
-                               /*makes_features=*/false,
-                               model2vec};
-    }
-    TellIgnored(reading);
-    ENCORE_ASSIGN_OR_RETURN(const ModelSides sides, FindSides(reading.folder));
-    return TransformerFolder{{}, "", reading.folder, {}, {}, sides.makes_features};
-  }
-  const std::string path = (*modules)[0].path;
-  ENCORE_ASSIGN_OR_RETURN(Folder folder, path.empty() ? Result<Folder>(reading.folder)
-                                                      : Folder::Open(reading.folder.PathOf(path)));
-  TransformerSettings settings;
+Result<ModelFolder> FindFolder(FolderUse use, const FolderReading& reading) {
+  ModelFolder found{.folder = reading.folder};
+  ENCORE_ASSIGN_OR_RETURN(found.modules, ReadModuleList(&found.routes, reading));
   ModelSides sides;
-  if (IsTransformer((*modules)[0].kind)) {
-    ENCORE_ASSIGN_OR_RETURN(sides, FindSides(folder));
-    ENCORE_ASSIGN_OR_RETURN(settings, ReadTransformerSettings(path, sides, reading));
+  if (found.has_modules()) {
+    ENCORE_RETURN_IF_ERROR(OpenFirstModule(&found, &sides, reading));
+  } else {
+    ENCORE_ASSIGN_OR_RETURN(found.model2vec, ReadModel2Vec(reading));
+    if (!found.model2vec) {
+      NoteIgnored(reading);
+      ENCORE_ASSIGN_OR_RETURN(sides, FindSides(reading.folder));
+    }
   }
-  if ((*modules)[0].of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(folder));
-  if ((*modules)[0].kind == ModuleKind::kClipModel && !sides.makes_features) {
-    return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
-                                               ": CLIPModel is a module of models of texts and "
-                                               "images; wanted a config.json of such a model in " +
-                                               QuotedPath(folder.path()));
-  }
-  if ((*modules)[0].kind == ModuleKind::kMlmTransformer) settings.fills_masks = true;
-  return TransformerFolder{std::move(modules), path,
-                           std::move(folder),  std::move(settings),
-                           std::move(routes),  sides.makes_features};
+  found.makes_features = sides.makes_features;
+  ENCORE_ASSIGN_OR_RETURN(found.kind, DecideKind(found, use, reading));
+  return found;
 }
 
-Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_vocab_size,
+Result<bool> ReadUsesTypeIds(const ModelFolder& transformer, size_t type_vocab_size,
                              const FolderReading& reading) {
   if (type_vocab_size == 0) return false;
   const std::string file = Within(transformer.path, "tokenizer_config.json");
@@ -412,14 +385,14 @@ Result<bool> ReadUsesTypeIds(const TransformerFolder& transformer, size_t type_v
           std::any_of(names.items().begin(), names.items().end(), [](const JsonValue& name) {
             return name.is_string() && name.text() == "token_type_ids";
           });
-      if (!listed) reading.Tell("type ids", "all 0, as model_input_names lacks them", file);
+      if (!listed) reading.Note("type ids", "all 0, as model_input_names lacks them", file);
       return listed;
     }
     if (!members.ok()) return members.status();
   }
   ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which, ChooseTokenizerClass(transformer.folder));
   if (!which.type_ids) {
-    reading.Tell(
+    reading.Note(
         "type ids",
         "all 0, as the tokenizer's class is " + which.name +
             (which.old_type_ids ? " (transformers 4 gave a pair's second text others)" : ""),
@@ -439,7 +412,7 @@ Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading
                              std::to_string(least) + " to " + std::to_string(most) + ", " +
                              (least > 1 ? why_least + " and " : "") + "the model's positions");
     }
-    reading.Tell(what, std::to_string(*sources.option), "option max_length");
+    reading.Note(what, std::to_string(*sources.option), "option max_length");
     return *sources.option;
   }
   size_t cap = sources.model_usual;
@@ -464,12 +437,12 @@ Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading
                                  ? "; sentence-transformers takes more where texts have padding"
                                  : "";
   if (!is_capped) {
-    reading.Tell(what, std::to_string(length) + others, source);
+    reading.Note(what, std::to_string(length) + others, source);
     return length;
   }
-  reading.Tell(what, std::to_string(cap) + ", as the model has no more positions" + others,
+  reading.Note(what, std::to_string(cap) + ", as the model has no more positions" + others,
                "config.json");
-  reading.Tell("ignored", "maximum length " + std::to_string(length), source);
+  reading.Note("ignored", "maximum length " + std::to_string(length), source);
   return cap;
 }
 

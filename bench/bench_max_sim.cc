@@ -3,7 +3,7 @@
 // MaxSim of late interaction: queries of 32 tokens with documents of 180, in vectors of 128, whose
 // documents are f32, bf16 or int8. 2 x 128 operations for each pair of tokens; maxima and sums
 // count as none.
-// bench/peers/max_sim.py measures the same with numpy and torch.
+// `bench/peers/compare.py max_sim` measures the same with numpy and torch.
 
 #include <string>
 #include <vector>

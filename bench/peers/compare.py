@@ -1,277 +1,317 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times encore and its peers side by side, in every precision: blocks, the workloads of `encore
-bench`; the products of a block alone; and whole models from token ids, for engines that compute no
-block by itself. Never one of these beside another.
+"""Times encore and its peers side by side.
 
     tools/python_env.sh peers && .deps/venv/bin/pip install .
-    .deps/venv/bin/python bench/peers/compare.py --markdown --json peers.json
+    .deps/venv/bin/python bench/peers/compare.py BENCHMARK [options]
 
-Every engine in every precision computes the same weights and input and is held against float64:
-the largest and the rms error of its output, by the output's rms. One that is too far off is left
-out, aloud, as is one that cannot be had. Then all take turns for some rounds, one at a time, peers
-in processes of their own; a turn that other processes disturbed is taken again. With --busy N they
-take them beside N processes that only burn time, and none again. p50 is the median over the rounds
-of the median call, p99 of the call that 1 in 100 is slower than, min the fastest call, GFLOP/s are
-of p50. "to encore" is the peer's p50 by encore's in the same precision (above 1: encore is
-faster), in brackets the lowest and the highest of a round. Each has as many cores as threads (one
-thread: the last core).
-With more threads than one, encore is timed twice: as it is, and with its threads spinning between
-calls; and twice in bf16 where there is AMX: as it is, and with --amx-bf16. Warm: the same layer
-again and again. Cold: the layers of a model larger than the caches, all in one call. Whole models
-are warm alone.
---markdown writes a table with a column for each engine; --json a report as `encore bench` does,
-with rows of every engine, which pyencore.lab shows. The errors are in the table that is printed
-without --markdown.
+BENCHMARK is layers, deberta, texts, ids or max_sim, each a module of this folder; its --help says
+what it measures. Each engine is opened in a process of its own, bound to as many cores as threads
+(one thread: the last core), and its output is compared first. One that is too far off is left out,
+with the reason, as is one that cannot be had. Then all take turns for some rounds, one at a time; a
+turn that other processes disturbed is taken again. With --busy N they take them beside N processes
+that only burn time, and none again.
 
-Peers use AMX where the machine has it, encore for int8, and for bf16 where told to. --max-isa
-AVX512_CORE_BF16 takes AMX from all of them. The column ISA gives that limit, and AMX where the
-peer's process asked for it and got it; f32 products do not use it all the same. --explain shows the
-primitives that they chose.
+p50 is the median over the rounds of the median call, p99 of the call that 1 in 100 is slower than
+(from 100 calls of a turn on), min the fastest call. "to" an engine is the time by that engine's of
+the same round (above 1: that engine is faster): the median, in brackets the lowest and the highest
+of a round. --markdown prints the table of docs/performance.md in place of all figures.
 """
 
 import argparse
+import dataclasses
 import datetime
-import importlib.util
+import importlib
+import json
 import pathlib
-import shlex
+import statistics
 import sys
 import tempfile
-import time
+import typing
 
+import isa
 import remote
 
-# In the order of the table: what each is held to, and the precisions that it can compute in.
-PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32", "bf16", "int8")),
-         "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
-         "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
-PACKAGES = {"onednn": ("torch",), "openblas": ("scipy_openblas32",),
-            "ctranslate2": ("ctranslate2", "torch", "transformers")}
-PRECISIONS = ("f32", "bf16", "int8")
-WEIGHTS = ("warm", "cold")
+BENCHMARKS = ("layers", "deberta", "texts", "ids", "max_sim")
 
-blocks = remote.import_or_leave("blocks")
-cases = remote.import_or_leave("cases")
-encore_peer = remote.import_or_leave("encore_peer")
-isa = remote.import_or_leave("isa")
-reference = remote.import_or_leave("reference")
-results = remote.import_or_leave("results")
-tables = remote.import_or_leave("tables")
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What the engines do in turns."""
+    name: str
+    threads: int
+    labels: dict  # what is timed: its amount and unit, of which a row has so many a second
+    work: typing.Any = None  # the benchmark's own
 
 
 def say(*words):
     print("compare:", *words, file=sys.stderr)
 
 
-class Peer:
-    """A peer in its process."""
+# ---- In an engine's process ---------------------------------------------------------------------
 
-    def __init__(self, args, name, graph, precision, workload, threads, folder):
+def serve(path):
+    """Opens the engine that a file describes and says what it is; its output is a file then.
+    Answers a label with the times of its calls."""
+    job = json.loads(pathlib.Path(path).read_text("utf-8"))
+    isa.limit(job.get("max_isa", ""))  # before anything that may load an engine
+    import numpy
+
+    def make():
+        try:
+            opened = importlib.import_module(job["benchmark"]).opened(job)
+            for call in opened.calls.values():
+                call()
+        # Such as packages that are absent, a folder or a type that the engine does not have.
+        except Exception as error:
+            said = " ".join(str(error).split())[:300]
+            return {"left_out": f"{type(error).__name__}: {said}"}, None
+        if opened.output is not None:
+            numpy.save(job["output"], opened.output())
+
+        def answer(label):
+            samples, others = remote.turn(
+                lambda: remote.call_times(opened.calls[label], job["seconds"], job["least"],
+                                          job.get("tells", False)), job["retakes"])
+            return {**remote.summary(samples), "others": others}
+
+        return opened.about, answer
+
+    return remote.serve(make)
+
+
+# ---- In the process that compares ---------------------------------------------------------------
+
+class Engine:
+    """An engine in its process, with what it found in each round by label."""
+
+    def __init__(self, options, case, folder, job):
+        self.path = folder / f"{job['engine']} {job['precision']} {case.threads}.json"
+        self.output = self.path.with_suffix(".npy")
+        threads = str(case.threads)
+        job = {"benchmark": options.benchmark, "threads": case.threads, "folder": str(folder),
+               "seconds": options.seconds, "retakes": options.retakes, "least": 3, **job,
+               "output": str(self.output)}
+        self.path.write_text(json.dumps(job), "utf-8")
+        self.name, self.precision = job["engine"], job["precision"]
+        self.is_base, self.turns = job.get("is_base", False), {label: [] for label in case.labels}
         self.remote = remote.Remote(
-            f"{name} {precision}",
-            [*shlex.split(args.through), sys.executable,
-             pathlib.Path(__file__).with_name("peer_process.py"), "--peer", name, "--precision",
-             precision, "--workload", workload.name, "--graph", graph, "--threads",
-             str(threads), "--seconds", str(args.seconds), "--retakes", str(args.retakes),
-             "--max-isa", args.max_isa, "--folder", folder,
-             *(("--encore-target", args.encore_target) if name == "encore" else ())],
-            remote.last_cores(threads),
+            f"{self.name} {self.precision}".strip(),
+            [job.get("python", sys.executable), __file__, "--serve", self.path],
+            remote.last_cores(case.threads),
             # Large pages, as encore takes them: 1 to 5 % for a peer whose weights are many.
-            {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": str(threads)})
-        self.about = {**self.remote.ready, "precision": precision, "is_encore": name == "encore"}
-        if name == "encore":
-            self.about.update(engine=graph, graph="")
-
-    def times(self, weights):
-        return self.remote.ask("times", weights)
-
-    def explain(self):
-        return self.remote.ask("explain")
+            {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1", "OMP_NUM_THREADS": threads,
+             "OPENBLAS_NUM_THREADS": threads, "HF_HUB_OFFLINE": "1",
+             "TOKENIZERS_PARALLELISM": "false"})
+        self.about = self.remote.ready
 
     def close(self):
         self.remote.close()
 
 
-def engines(args, workload, threads, folder):
-    """Those that there are, and are right; in the order of the table."""
-    def choices():
-        for precision in args.precision:
-            for variant in encore_peer.variants(workload.kind, precision, threads,
-                                                args.encore_target):
-                yield "encore", variant, precision
-            for name in args.peer:
-                if PEERS[name][0] == workload.kind and precision in PEERS[name][1]:
-                    yield name, args.graph, precision
-
-    made, cell = [], f"{workload.name}, {threads} threads"
-    for name, graph, precision in choices():
+def open_engines(options, module, case, folder):
+    """Those that there are, and are right, with how far the output is from what is wanted."""
+    import numpy
+    made, wanted = [], None
+    if (folder / "wanted.npy").exists():
+        wanted = numpy.load(folder / "wanted.npy")
+    for job in module.engines(options, case):
+        name = f"{case.name}, {case.threads} threads: {job['engine']}"
         try:
-            engine = Peer(args, name, graph, precision, workload, threads, folder)
-        except remote.RemoteError as error:
-            say(f"{cell}: left out: {error}")
+            engine = Engine(options, case, folder, job)
+        except remote.RemoteError as error:  # it ended: killed, or its interpreter is another's
+            say(f"{name} is left out: {str(error)[-400:]}")
             continue
-        rms_error = engine.about["rms_error"]
-        if reference.is_right(rms_error, precision):
+        why = engine.about.get("left_out")
+        if why is None and engine.output.exists():
+            found = numpy.load(engine.output)
+            wanted = found if wanted is None else wanted
+            engine.about["difference"], why = module.difference(options, engine, found, wanted)
+        if why is None:
             made.append(engine)
-            continue
-        say(f"{cell}: left out: {engine.about['engine']} {precision} has an rms error of "
-            f"{rms_error:.2g}; {reference.MAX_RMS_ERROR[precision]} is allowed")
-        engine.close()
+        else:
+            say(f"{name} is left out: {why}")
+            engine.close()
     return made
 
 
-def run_cell(args, name, threads):
-    """Every engine on a workload with so many threads: dicts, one for each row of the table."""
-    workload = blocks.WORKLOADS[name]
+def take_turns(options, case, engines):
+    for index in range(options.rounds):
+        order = [(engine, label) for label in case.labels for engine in engines]
+        shift = index * len(order) // options.rounds  # each round begins with another one
+        for engine, label in order[shift:] + order[:shift]:
+            if len(engine.turns[label]) < index:
+                continue
+            try:
+                engine.turns[label].append(engine.remote.ask(label))
+            except remote.RemoteError as error:
+                say(f"{case.name}, {case.threads} threads: left out from here: {error}")
+
+
+def row(case, label, engine):
+    turns = engine.turns[label]
+    each = {key: [turn["seconds"][key] for turn in turns if turn["seconds"][key] is not None]
+            for key in ("min", "p50", "p90", "p99", "max")}
+    seconds = {key: statistics.median(values) if values else None for key, values in each.items()}
+    seconds.update(min=min(each["min"]), max=max(each["max"]))
+    return {"case": case, "label": label, "threads": case.threads, "engine": engine.name,
+            "precision": engine.precision, "is_base": engine.is_base, "detail": "",
+            "difference": "", **engine.about, "seconds": seconds, "rounds": each["p50"],
+            "calls": sum(turn["calls"] for turn in turns),
+            "slots": [slot for turn in turns for slot in turn["slots"]],
+            "others": max(turn["others"] for turn in turns)}
+
+
+def run_case(options, module, case):
+    """Every engine: a row for each label."""
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
-        cases.write(folder, workload)
-        alive = engines(args, workload, threads, folder)
+        module.prepare(case, folder)
+        engines = open_engines(options, module, case, folder)
         try:
-            if args.explain:
-                explain(workload, threads, alive)
-            with remote.busy_processes(args.busy):
-                turns = take_turns(args, workload, threads, alive)
+            with remote.busy_processes(options.busy):
+                take_turns(options, case, engines)
         finally:
-            for engine in alive:
+            for engine in engines:
                 engine.close()
-    rows = [results.row(workload, threads, weights, engine.about, found)
-            for (engine, weights), found in turns.items() if len(found) == args.rounds]
-    results.add_ratios(rows)
+    rows = [row(case, label, engine) for label in case.labels for engine in engines
+            if len(engine.turns[label]) == options.rounds]
+    add_ratios(rows)
     return rows
 
 
-def explain(workload, threads, alive):
-    for engine in alive:
-        about = engine.about
-        lines = engine.explain()
-        if lines:
-            print(f"{workload.name}, {threads} threads: {about['engine']} {about['precision']}, "
-                  f"{about['graph']}; {about['isa']}")
-            print("".join(f"  {line}\n" for line in lines))
+def add_ratios(rows):
+    """To each row: its times by those of the bases of its label and precision, round by round. The
+    base is the first engine where none is one."""
+    for r in rows:
+        alike = [a for a in rows if (a["label"], a["precision"]) == (r["label"], r["precision"])]
+        bases = [a for a in alike if a["is_base"]] or alike[:1]
+        each = {base["engine"]: [a / b for a, b in zip(r["rounds"], base["rounds"])]
+                for base in bases if not r["is_base"]}
+        r["ratios"] = {name: (statistics.median(all), min(all), max(all))
+                       for name, all in each.items()}
 
 
-def take_turns(args, workload, threads, alive):
-    """What each found in each round: lists by (engine, warm or cold)."""
-    turns = {(engine, weights): [] for weights in args.weights for engine in alive
-             if weights == "warm" or workload.kind != "model"}
-    failed = set()
-    for index in range(args.rounds):
-        order = list(turns)
-        # Each round begins with another one.
-        shift = index * len(order) // args.rounds
-        for engine, weights in order[shift:] + order[:shift]:
-            if engine in failed:
-                continue
-            try:
-                turns[engine, weights].append(engine.times(weights))
-            except remote.RemoteError as error:
-                failed.add(engine)
-                say(f"{workload.name}, {threads} threads: left out from here: {error}")
-    return turns
+def per_second(r):
+    amount, unit = r["case"].labels[r["label"]]
+    rate = amount / r["seconds"]["p50"]
+    return f"{rate:.{0 if rate >= 100 else 2}f} {unit}/s"
 
 
-def parse_args():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+def ratio_text(ratio):
+    return f"{ratio[0]:.2f} ({ratio[1]:.2f} to {ratio[2]:.2f})" if ratio else ""
 
-    def some(option, choices, default, what):
-        parser.add_argument(option, action="append", choices=choices, metavar="NAME",
-                            help=f"only {what}: {' '.join(choices)}")
-        defaults[option.strip("-")] = list(default)
 
-    defaults = {"threads": [1, 2]}
-    parser.add_argument("--encore-target", default="", metavar="NAME",
-                        help="encore's SIMD target, e.g. AVX2; else its best")
-    parser.add_argument("--max-isa", default="", metavar="NAME",
-                        help="the peers' instruction sets at most, as ONEDNN_MAX_CPU_ISA names "
-                             f"them: {' '.join(isa.NAMES)}; those without AMX deny it to every "
-                             "peer")
-    some("--peer", PEERS, PEERS, "these peers")
-    some("--precision", PRECISIONS, PRECISIONS, "these precisions")
-    some("--weights", WEIGHTS, WEIGHTS, "weights in cache, or out of it")
-    some("--workload", blocks.WORKLOADS, blocks.DEFAULT_WORKLOADS, "these workloads")
-    parser.add_argument("--threads", action="append", type=int, metavar="N",
-                        help="only these numbers of threads (default: 1 and 2)")
-    parser.add_argument("--graph", default="best",
-                        help="one of an adapter's graphs, or best: the fastest in each cell")
+def all_figures(rows):
+    """A line for each row."""
+    bases = list(dict.fromkeys(name for r in rows for name in r["ratios"]))
+    lines = [["case", "threads", "precision", "engine", "detail", "p50 us", "p99 us", "min us",
+              "rate", *(f"to {name}" for name in bases), "difference"]]
+    for r in rows:
+        lines.append([" ".join((r["case"].name, r["label"])).strip(), str(r["threads"]),
+                      r["precision"], r["engine"], r["detail"],
+                      *("" if r["seconds"][key] is None else f"{r['seconds'][key] * 1e6:.1f}"
+                        for key in ("p50", "p99", "min")), per_second(r),
+                      *(ratio_text(r["ratios"].get(name)) for name in bases), r["difference"]])
+    return lines, range(5, 9 + len(bases))
+
+
+def engines_across(rows):
+    """A line a case, precision and number of threads, a column an engine: microseconds, and for
+    peers how many times as fast encore is."""
+    names = sorted(dict.fromkeys(r["engine"] for r in rows),
+                   key=lambda name: not name.startswith("encore"))
+    lines = {}
+    for r in rows:
+        ratio = next(iter(r["ratios"].values()), None)
+        lines.setdefault((r["case"].name, r["precision"], str(r["threads"])), {})[r["engine"]] = (
+            f"{r['seconds']['p50'] * 1e6:,.0f}" + (f" ({ratio[0]:.2f})" if ratio else ""))
+    return ([["us (times as fast encore is)", "precision", "threads", *names],
+             *([*key, *(cells.get(name, "") for name in names)] for key, cells in lines.items())],
+            range(2, 3 + len(names)))
+
+
+def print_tables(options, module, rows):
+    from pyencore.lab.reports import table_text
+    if not options.markdown:
+        return print(table_text(*all_figures(rows), False))
+    if module.ENGINES_ACROSS:
+        return print(table_text(*engines_across(rows), True))
+    for threads in dict.fromkeys(r["threads"] for r in rows):
+        print(table_text(*module.table([r for r in rows if r["threads"] == threads]), True), "\n")
+
+
+def cpu_name():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        return "unknown CPU"
+
+
+def parser_of(name, module):
+    parser = argparse.ArgumentParser(
+        prog=f"compare.py {name}", description=module.__doc__ + "\n" + __doc__.split("\n\n", 2)[2],
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2], metavar="N")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="of each turn in a round")
     parser.add_argument("--retakes", type=int, default=3, help="of a turn that was disturbed")
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N processes that only burn time")
-    parser.add_argument("--markdown", action="store_true",
-                        help="a table in Markdown, a column for each engine")
-    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
-                        help="a report with every engine's rows")
-    parser.add_argument("--explain", action="store_true",
-                        help="the operators and primitives of each peer")
-    parser.add_argument("--through", default="", metavar="COMMAND",
-                        help="runs each peer through a command, such as one that traces it")
-    args = parser.parse_args()
-    for name, default in defaults.items():
-        setattr(args, name, getattr(args, name) or default)
-    if isa.is_without_amx(args.max_isa) and not args.encore_target:
-        args.encore_target = encore_peer.target_without_amx()
-    if args.rounds < 1 or min(args.threads) < 1 or not args.seconds > 0:
+    parser.add_argument("--markdown", action="store_true", help="the tables of docs/performance.md")
+    module.add_options(parser)
+    return parser
+
+
+def parse_args(arguments):
+    if not arguments or arguments[0] not in BENCHMARKS:
+        print(__doc__)
+        raise SystemExit(0 if arguments[:1] in (["-h"], ["--help"]) else
+                         f"compare: found '{' '.join(arguments[:1])}', wanted one of "
+                         f"{', '.join(BENCHMARKS)}")
+    module = importlib.import_module(arguments[0])
+    parser = parser_of(arguments[0], module)
+    options = parser.parse_args(arguments[1:])
+    options.benchmark = arguments[0]
+    if options.rounds < 1 or min(options.threads) < 1 or not options.seconds > 0:
         parser.error("--rounds, --threads and --seconds must be above zero")
-    if args.retakes < 0 or args.busy < 0:
+    if options.retakes < 0 or options.busy < 0:
         parser.error("--retakes and --busy must not be below zero")
-    if args.json and not args.json.parent.is_dir():  # before the work rather than after it
-        parser.error(f"--json {args.json}: there is no folder {args.json.parent}")
-    if args.busy:
-        args.retakes = 0
-    return args
+    if options.busy:
+        options.retakes = 0
+    return module, options
 
 
-def leave_out_missing(args):
-    """Says which peers' packages are not installed."""
-    for name in list(args.peer):
-        missing = [package for package in PACKAGES.get(name, (name,))
-                   if importlib.util.find_spec(package) is None]
-        if missing:
-            say(f"{name} is left out: found no Python package {', '.join(missing)}; "
-                "`tools/python_env.sh peers` installs it")
-            args.peer.remove(name)
-
-
-def main():
-    args = parse_args()
-    begin = time.monotonic()
-    frame = args.json and results.frame(args.threads, args.encore_target)
-    leave_out_missing(args)
-    rows, kinds = [], {PEERS[name][0] for name in args.peer}
-    for name in args.workload:
-        for threads in args.threads if blocks.WORKLOADS[name].kind in kinds else ():
-            rows += run_cell(args, name, threads)
-            say(f"{name}, {threads} threads: done")
+def main(arguments):
+    if arguments[:1] == ["--serve"]:
+        return serve(arguments[1])
+    remote.import_or_leave("numpy")
+    encore = remote.import_or_leave("pyencore").__version__
+    module, options = parse_args(arguments)
+    finish = module.begin(options) if hasattr(module, "begin") else None
+    rows = []
+    for case in module.cases(options):
+        rows += run_case(options, module, case)
+        say(f"{case.name}, {case.threads} threads: done")
     if not rows:
         raise SystemExit("compare: nothing was measured")
-    how = {"rounds": args.rounds, "seconds of a turn": args.seconds,
-           "busy processes": args.busy,
-           "limit of the peers' instruction sets": args.max_isa or "none",
-           "other processes": f"{max(max(row['others']) for row in rows):.2f} of a core in the "
-                              "worst turn"}
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
-            "cpu": tables.cpu_name(), "encore": encore_peer.VERSION, **how}
-    for row in rows:
-        if not row["is_encore"]:
-            head[row["engine"]] = f"{row['version']}; between calls {row['wait_policy']}"
-    if args.markdown:
-        print(results.markdown(rows, head))
-    else:
-        print("\n".join(f"{key}: {value}" for key, value in head.items()) + "\n")
-        print(results.table(rows))
-    if args.json:
-        frame["run"].update(seconds=time.monotonic() - begin,
-                            seconds_per_row=args.rounds * args.seconds)
-        tables.write_whole(args.json, results.report(
-            frame, rows, [f"{key}: {value}" for key, value in how.items()]))
+            "cpu": cpu_name(), "encore": encore, "rounds": options.rounds,
+            "seconds of a turn": options.seconds, "busy processes": options.busy,
+            "other processes": f"{max(r['others'] for r in rows):.2f} of a core in the worst turn"}
+    for r in rows:
+        if r.get("version"):
+            head[r["engine"]] = r["version"]
+    print("; ".join(f"{key}: {value}" for key, value in head.items()) + "\n")
+    print_tables(options, module, rows)
+    if finish:
+        finish(rows, head)
     return 0
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main())
+        sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
         sys.exit("compare: interrupted; nothing was written")

@@ -10,14 +10,12 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
 
 import ctranslate2
 import numpy
 
 import remote
 
-NAME = "CTranslate2"
 VERSION = ctranslate2.__version__
 WAIT_POLICY = "spins for a while (libgomp's default)"
 TYPES = {"f32": "float32", "int8": "int8"}
@@ -28,7 +26,7 @@ TRIES = 7
 class Peer:
     """A model, ready to run again and again."""
 
-    def __init__(self, workload, folder, ids, threads, precision, _graph, _layers):
+    def __init__(self, workload, folder, ids, threads, precision, _graph):
         converted = folder / "ctranslate2"
         if not converted.is_dir():
             with contextlib.redirect_stdout(sys.stderr):
@@ -49,10 +47,6 @@ class Peer:
         """[B, D]: the mean over the tokens of the last call."""
         return numpy.array(self.returned.last_hidden_state).mean(axis=1)
 
-    def explain(self):
-        return [f"computes in {self.encoder.compute_type}, products by "
-                f"{'MKL' if os.environ['CT2_USE_MKL'] == '1' else 'oneDNN'}"]
-
 
 def seconds_with(mkl, folder, workload, threads, precision):
     """Of the fastest of some calls, in a process that is told so."""
@@ -64,17 +58,10 @@ def seconds_with(mkl, folder, workload, threads, precision):
 
 
 def try_calls(folder, name, threads, precision):
-    import pathlib
-    import blocks
-    import cases
-    folder, ids = cases.inputs(pathlib.Path(folder), blocks.WORKLOADS[name])
-    peer = Peer(None, folder, ids, int(threads), precision, "", 1)
-    seconds = []
-    for _ in range(TRIES):
-        start = time.perf_counter()
-        peer.call()
-        seconds.append(time.perf_counter() - start)
-    print(min(seconds))
+    import layers
+    folder, ids = layers.inputs(folder, layers.WORKLOADS[name])
+    peer = Peer(None, folder, ids, int(threads), precision, "")
+    print(min(remote.call_times(peer.call, 0, TRIES)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oneDNN as a peer, for the products of a block alone: the one inside PyTorch, by the operators
+"""oneDNN as a peer, for the products of a layer alone: the one inside PyTorch, by the operators
 that its compiler calls, with weights packed beforehand.
 
 int8 is given its input quantised: unsigned, one scale for a whole tensor; weights are signed, with
@@ -10,23 +10,20 @@ import re
 
 import torch
 
-import products
+import layers
 import torch_peer
 
-NAME = "oneDNN"
 VERSION = (re.search(r"MKL-DNN v([\d.]+)", torch.__config__.show())[1] +
            f", of PyTorch {torch_peer.VERSION}")
 WAIT_POLICY = torch_peer.WAIT_POLICY
-GRAPHS = {precision: ("packed",) for precision in ("f32", "bf16", "int8")}
+GRAPHS = {precision: ("packed",) for precision in layers.PRECISIONS}
 
 
-class Peer(products.Products):
-    """The products in one precision."""
-
-    def __init__(self, _workload, weights, x, threads, precision, _graph, layers):
+class Peer(layers.Products):
+    def __init__(self, _workload, weights, x, threads, precision, _graph):
         torch.set_num_threads(threads)
         self.precision = precision
-        super().__init__(weights, x, layers)
+        super().__init__(weights, x)
 
     def product(self, x, weight, y):
         a, w = torch.from_numpy(x), torch.from_numpy(weight)
@@ -37,7 +34,7 @@ class Peer(products.Products):
         return lambda: torch.ops.mkldnn._linear_pointwise(a, packed, None, "none", [], "")
 
     def product_of_int8(self, a, w):
-        scale, zero = float((a.max() - a.min()) / 255), 0
+        scale = float((a.max() - a.min()) / 255)
         zero = round(float(-a.min()) / scale)
         a = torch.clamp(torch.round(a / scale) + zero, 0, 255).to(torch.uint8)
         scales = w.abs().amax(dim=1) / 127
@@ -51,6 +48,3 @@ class Peer(products.Products):
         for (_, _, y), found in zip(self.arrays, self.returned):
             y[:] = found.float().numpy()
         return super().output()
-
-    def explain(self):
-        return torch_peer.primitives(self.call)

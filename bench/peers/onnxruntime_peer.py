@@ -7,7 +7,6 @@ initializers, so that the session packs them when it is made; input and output a
 int8 is what onnxruntime.quantization makes of the same graphs. There is no bf16 on the CPU.
 """
 
-import collections
 import itertools
 import logging
 import pathlib
@@ -19,9 +18,8 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 from onnxruntime import quantization
 
-import blocks
+import layers
 
-NAME = "ONNX Runtime"
 VERSION = onnxruntime.__version__
 WAIT_POLICY = "spins (the default)"
 
@@ -91,7 +89,7 @@ class GraphWriter:
         """LayerNorm(value + bias + skip)."""
         inputs = [value, skip, self.weight(f"{norm}.weight"), self.weight(f"{norm}.bias")]
         return self.add("SkipLayerNormalization", inputs + ([self.weight(bias)] if bias else []),
-                        FUSED, epsilon=blocks.EPSILON)
+                        FUSED, epsilon=layers.EPSILON)
 
     def product(self, value, name):
         return self.add("MatMul", [value, self.transposed(f"{name}.weight")])
@@ -166,75 +164,38 @@ def quantized(model):
         return onnx.load(path)
 
 
-def chain(block, layers):
-    """So many copies of a block, each with weights of its own, one after the other."""
-    model = onnx.ModelProto()
-    model.CopyFrom(block)
-    graph = model.graph
-    for field in ("node", "initializer", "value_info"):
-        graph.ClearField(field)
-    for layer in range(layers):
-        def name(old, layer=layer):
-            if old == "x" and layer > 0:
-                return f"layer{layer - 1}.y"
-            if not old or old == "x" or (old == "y" and layer == layers - 1):
-                return old
-            return f"layer{layer}.{old}"
+class Session:
+    """A model on the input x, ready to run again and again."""
 
-        for tensor in block.graph.initializer:
-            graph.initializer.add().CopyFrom(tensor)
-            graph.initializer[-1].name = name(tensor.name)
-        for node in block.graph.node:
-            copy = graph.node.add()
-            copy.CopyFrom(node)
-            copy.name = name(node.name)
-            copy.input[:] = map(name, node.input)
-            copy.output[:] = map(name, node.output)
-    return model
-
-
-class Peer:
-    """So many blocks of one precision, ready to run again and again."""
-
-    def __init__(self, workload, weights, x, threads, precision, graph, layers):
-        block = make_model(workload, weights, graph)
-        self.block = quantized(block) if precision == "int8" else block
+    def __init__(self, model, x, threads):
         options = onnxruntime.SessionOptions()
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_ALL
         options.execution_mode = onnxruntime.ExecutionMode.ORT_SEQUENTIAL
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        options.enable_cpu_mem_arena = True
-        options.enable_mem_pattern = True
         options.log_severity_level = 3
         options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-        self.options = options
-        session = self.session_of(chain(self.block, layers))
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                                    providers=["CPUExecutionProvider"])
         self.x = onnxruntime.OrtValue.ortvalue_from_numpy(x)
         self.y = onnxruntime.OrtValue.ortvalue_from_shape_and_type(x.shape, numpy.float32)
-        binding = session.io_binding()
-        binding.bind_ortvalue_input("x", self.x)
-        binding.bind_ortvalue_output("y", self.y)
-        # Past two layers of Python, which a program in C++ would not have.
-        self.run, self.binding, self.session = session._sess.run_with_iobinding, binding, session
-
-    def session_of(self, model):
-        return onnxruntime.InferenceSession(model.SerializeToString(), self.options,
-                                            providers=["CPUExecutionProvider"])
+        self.binding = self.session.io_binding()
+        self.binding.bind_ortvalue_input("x", self.x)
+        self.binding.bind_ortvalue_output("y", self.y)
+        self.run = self.session._sess.run_with_iobinding
 
     def call(self):
+        # Past two layers of Python, which a program in C++ would not have.
         self.run(self.binding._iobinding, None)
 
     def output(self):
-        """y [B, S, D] of the last call."""
+        """Of the last call."""
         return self.y.numpy()
 
-    def explain(self):
-        """The operators of a single block; MLAS does not tell its kernels."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = str(pathlib.Path(folder, "optimized.onnx"))
-            self.options.optimized_model_filepath = path
-            self.session_of(self.block)
-            self.options.optimized_model_filepath = ""
-            counts = collections.Counter(node.op_type for node in onnx.load(path).graph.node)
-        return [f"{count} {name}" for name, count in counts.items()]
+
+class Peer(Session):
+    """A layer in one precision."""
+
+    def __init__(self, workload, weights, x, threads, precision, graph):
+        model = make_model(workload, weights, graph)
+        super().__init__(quantized(model) if precision == "int8" else model, x, threads)

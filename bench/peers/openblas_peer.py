@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenBLAS as a peer, for the products of a block alone: cblas_sgemm, which packs in each call.
-
-"""
+"""OpenBLAS as a peer, for the products of a layer alone: cblas_sgemm, which packs in each call."""
 
 import ctypes
 import functools
@@ -11,9 +9,8 @@ import pathlib
 import numpy
 import scipy_openblas32
 
-import products
+import layers
 
-NAME = "OpenBLAS"
 VERSION = importlib.metadata.version("scipy-openblas32")
 WAIT_POLICY = "spins for a while (its default)"
 # How the weights lie: [N, K] as PyTorch has them, or transposed beforehand.
@@ -26,13 +23,15 @@ _LIBRARY = ctypes.CDLL(str(pathlib.Path(
     scipy_openblas32.get_lib_dir(), f"lib{scipy_openblas32.get_library()}.so")))
 
 
-class Peer(products.Products):
-    """The products in f32."""
+def pointer(array):
+    return ctypes.c_void_p(array.ctypes.data)
 
-    def __init__(self, _workload, weights, x, threads, _precision, graph, layers):
+
+class Peer(layers.Products):
+    def __init__(self, _workload, weights, x, threads, _precision, graph):
         _LIBRARY.scipy_openblas_set_num_threads(threads)
         self.transposed = graph == "KxN"
-        super().__init__(weights, x, layers)
+        super().__init__(weights, x)
 
     def product(self, x, weight, y):
         (m, k), n = x.shape, len(weight)
@@ -40,5 +39,5 @@ class Peer(products.Products):
             weight[:] = numpy.ascontiguousarray(weight.T).reshape(weight.shape)
         return functools.partial(
             _LIBRARY.scipy_cblas_sgemm, ROW_MAJOR, NO_TRANS, NO_TRANS if self.transposed else TRANS,
-            m, n, k, ctypes.c_float(1), products.pointer(x), k, products.pointer(weight),
-            n if self.transposed else k, ctypes.c_float(0), products.pointer(y), n)
+            m, n, k, ctypes.c_float(1), pointer(x), k, pointer(weight),
+            n if self.transposed else k, ctypes.c_float(0), pointer(y), n)

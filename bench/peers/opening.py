@@ -19,24 +19,24 @@ of the model behind Hugging Face's tokenizer: its ONNX file, and OpenVINO's own 
 """
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
+import compare
 import remote
-import tables
+import texts
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENGINES = ("encore", "written", "cache", "int8", "onnxruntime", "openvino",
            "sentence_transformers")
 EXPORTED = ("onnxruntime", "openvino")  # they open what export() makes
-QUERY = "How do I renew a passport that expired three years ago?"
 LATER_CALLS = 20
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 # BERT base, whose sizes these are, with words in the model's place.
@@ -52,7 +52,7 @@ def encore(args, folder):
 
     def open_model():
         model = TextEncoder(folder, threads=args.threads, cache=args.cache)
-        return lambda: model.encode(QUERY)
+        return lambda: model.encode(texts.QUERY)
 
     return open_model
 
@@ -65,7 +65,7 @@ def sentence_transformers(args, folder):
         torch.set_num_threads(args.threads)
         model = SentenceTransformer(str(folder), device="cpu",
                                     model_kwargs={"dtype": torch.float32})
-        return lambda: model.encode([QUERY], show_progress_bar=False)
+        return lambda: model.encode([texts.QUERY], show_progress_bar=False)
 
     return open_model
 
@@ -79,7 +79,7 @@ def pooled(folder, run):
     tokenizer.no_padding()
 
     def encode():
-        text = tokenizer.encode(QUERY)
+        text = tokenizer.encode(texts.QUERY)
         mean = run(*(numpy.array([of_text], numpy.int64) for of_text in
                      (text.ids, text.attention_mask, text.type_ids)))[0].mean(0)
         return mean / numpy.linalg.norm(mean)
@@ -118,11 +118,9 @@ def openvino(args, folder):
 
 def export(args):
     """Prints a folder like that of the model which has it as ONNX and as OpenVINO's files too."""
-    sys.path.append(str(ROOT / "python/benchmarks"))
     import openvino as runtime
-    import peers
 
-    folder = pathlib.Path(peers.with_onnx(str(args.model)), "onnx")
+    folder = pathlib.Path(texts.with_onnx(str(args.model)), "onnx")
     runtime.save_model(runtime.convert_model(folder / "model.onnx"), folder / "model.xml",
                        compress_to_fp16=False)
     print(folder.parent)
@@ -131,44 +129,38 @@ def export(args):
 
 def write_base(folder, source):
     """A folder of BERT base's sizes with drawn weights, the rest from `source`."""
-    import shutil
     import numpy
     import safetensors.numpy
     shutil.copytree(source, folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     rng = numpy.random.default_rng(1)
-    old = safetensors.numpy.load_file(folder / "model.safetensors")
     sizes = {config[key]: BASE[key] for key in ("hidden_size", "intermediate_size")}
     tensors = {}
-    for name, tensor in old.items():
-        shape = [sizes.get(n, n) for n in tensor.shape]
-        layers = [name]
-        if ".layer." in name:
-            before, after = name.split(".layer.0.") if ".layer.0." in name else (None, None)
-            layers = [f"{before}.layer.{i}.{after}" for i in range(BASE["num_hidden_layers"])] \
-                if before is not None else []
-        for one in layers:
+    for name, tensor in safetensors.numpy.load_file(folder / "model.safetensors").items():
+        before, layer, after = name.partition(".layer.0.")
+        if not layer and ".layer." in name:
+            continue
+        for i in range(BASE["num_hidden_layers"] if layer else 1):
+            one = f"{before}.layer.{i}.{after}" if layer else name
             if tensor.dtype == numpy.float32:
-                drawn = rng.standard_normal(shape, numpy.float32) * numpy.float32(0.02)
-                tensors[one] = drawn + numpy.float32("LayerNorm.weight" in name)
+                drawn = rng.standard_normal([sizes.get(n, n) for n in tensor.shape], numpy.float32)
+                tensor_of = drawn * numpy.float32(0.02) + numpy.float32("LayerNorm.weight" in name)
+                tensors[one] = tensor_of
             else:
                 tensors[one] = tensor
     safetensors.numpy.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    (folder / "config.json").write_text(json.dumps({**config, **BASE}), encoding="utf-8")
-    pooling = folder / "1_Pooling/config.json"
-    settings = json.loads(pooling.read_text(encoding="utf-8"))
-    settings["word_embedding_dimension"] = BASE["hidden_size"]
-    pooling.write_text(json.dumps(settings), encoding="utf-8")
+    pooling = {"word_embedding_dimension": BASE["hidden_size"]}
+    for path, changes in (("config.json", BASE), ("1_Pooling/config.json", pooling)):
+        old = json.loads((folder / path).read_text(encoding="utf-8"))
+        (folder / path).write_text(json.dumps({**old, **changes}), encoding="utf-8")
 
 
 # ---- In the process of one engine ---------------------------------------------------------------
 
-def memory(key):
-    """MiB of this process, by a key of /proc/self/smaps_rollup."""
-    for line in pathlib.Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines():
-        if line.startswith(key + ":"):
-            return int(line.split()[1]) / 1024
-    raise SystemExit(f"the system does not tell {key}")
+def memory(key, file="smaps_rollup"):
+    """MiB of this process, by a key of a file of /proc/self."""
+    words = pathlib.Path("/proc/self", file).read_text(encoding="ascii").split()
+    return int(words[words.index(key + ":") + 1]) / 1024
 
 
 def serve(args):
@@ -190,7 +182,7 @@ def serve(args):
 
         opening, encode = timed(open_model)
         first, _ = timed(encode)
-        peak = most()
+        peak = memory("VmHWM", "status")
         later = statistics.median(timed(encode)[0] for _ in range(LATER_CALLS))
         found = {"opening": opening, "first": first, "later": later,
                  "rss": memory("Rss") - before["rss"], "peak": peak - before["rss"]}
@@ -202,12 +194,6 @@ def serve(args):
         return found, answer
 
     return remote.serve(make)
-
-
-def most():
-    """The largest resident memory since clear_refs, in MiB."""
-    status = pathlib.Path("/proc/self/status").read_text(encoding="ascii").split()
-    return int(status[status.index("VmHWM:") + 1]) / 1024
 
 
 # ---- In the process that compares ---------------------------------------------------------------
@@ -235,13 +221,15 @@ def measure(args, name, model):
     return private | {key: statistics.median(found[key] for found in rounds) for key in rounds[0]}
 
 
+COLUMNS = {"opening": "opening, ms", "first": "first call, ms", "later": "later call, ms",
+           "rss": "resident, MiB", "private": "its own, MiB", "peak": "peak, MiB"}
+
+
 def table(found, markdown):
-    rows = [["", "opening, ms", "first call, ms", "later call, ms", "resident, MiB",
-             "its own, MiB", "peak, MiB"]]
-    for name, figures in found.items():
-        rows.append([name, *(f"{figures[key]:.1f}" for key in ("opening", "first", "later")),
-                     *(f"{figures[key]:.0f}" for key in ("rss", "private", "peak"))])
-    return tables.write(rows, {0}, markdown)
+    from pyencore.lab.reports import table_text
+    rows = [[name, *(f"{figures[key]:.{'ms' in title:d}f}" for key, title in COLUMNS.items())]
+            for name, figures in found.items()]
+    return table_text([["", *COLUMNS.values()], *rows], range(1, 7), markdown)
 
 
 def parse_args():
@@ -293,9 +281,8 @@ def main():
                      for name in args.engine}
         except remote.RemoteError as error:
             raise SystemExit(f"opening: {error}") from error
-    date = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes")
-    print(f"date: {date}\ncpu: {tables.cpu_name()}\nmodel: {args.model.name}\n"
-          f"threads: {args.threads}\nrounds: {args.rounds}\n")
+    print(f"cpu: {compare.cpu_name()}; model: {args.model.name}; threads: {args.threads}; "
+          f"rounds: {args.rounds}\n")
     print(table(found, args.markdown))
     return 0
 

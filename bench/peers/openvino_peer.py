@@ -6,8 +6,6 @@ bf16 is its inference precision: weights and inputs stay f32 in the model. int8 
 post-training quantisation of the f32 model, with scales fixed by calibration data.
 """
 
-import collections
-import functools
 import itertools
 import math
 
@@ -15,9 +13,8 @@ import numpy
 import openvino
 from openvino import opset13 as op
 
-import blocks
+import layers
 
-NAME = "OpenVINO"
 VERSION = openvino.get_version().split("-")[0]
 WAIT_POLICY = "TBB's (sleeps soon)"
 
@@ -48,7 +45,7 @@ class GraphWriter:
         return op.add(product, self.weights[prefix + bias][rows])
 
     def norm(self, value, name):
-        centred = op.mvn(value, [-1], True, blocks.EPSILON, "inside_sqrt")
+        centred = op.mvn(value, [-1], True, layers.EPSILON, "inside_sqrt")
         return op.add(op.multiply(centred, self.weights[f"{name}.weight"]),
                       self.weights[f"{name}.bias"])
 
@@ -100,10 +97,10 @@ def calibration_inputs(workload):
     """Drawn as the timed input is, with other seeds."""
     low, high = CALIBRATION_INPUTS
     count = min(max(CALIBRATION_TOKENS // (workload.batch * workload.seq), low), high)
-    return [blocks.random_input(workload, seed=1000 + i) for i in range(count)]
+    return [layers.random_input(workload, seed=1000 + i) for i in range(count)]
 
 
-def quantized(model, workload):
+def quantized(model, inputs):
     """The model with static int8 products, as nncf's documentation has it for transformers.
 
     Preset MIXED: weights symmetric, a scale for each output channel; activations asymmetric, one
@@ -111,7 +108,6 @@ def quantized(model, workload):
     floating point and smooths. The overflow fix, 7 bits for machines without VNNI, is off.
     """
     import nncf  # slow to load, and needed by int8 alone
-    inputs = calibration_inputs(workload)
     return nncf.quantize(
         model, nncf.Dataset(inputs), preset=nncf.QuantizationPreset.MIXED,
         model_type=nncf.ModelType.TRANSFORMER, target_device=nncf.TargetDevice.CPU,
@@ -120,57 +116,17 @@ def quantized(model, workload):
             overflow_fix=nncf.OverflowFix.DISABLE))
 
 
-def own_constants(model):
-    """Gives a clone a copy of each constant; the plugin packs those that clones share once."""
-    for node in model.get_ops():
-        if node.get_type_name() == "Constant" and node.get_byte_size() > 64:
-            copy = op.constant(numpy.array(node.data), dtype=node.get_element_type())
-            for target in node.output(0).get_target_inputs():
-                target.replace_source_output(copy.output(0))
+class Request:
+    """A model on the input x, ready to run again and again. hint: what floats are computed in."""
 
-
-def chain(block, layers):
-    """So many copies of a block, each with weights of its own, one after the other."""
-    if layers == 1:
-        return block
-    first, last = None, None
-    for _ in range(layers):
-        layer = block.clone()
-        own_constants(layer)
-        if first is None:
-            first = layer
-        else:
-            for target in layer.inputs[0].get_target_inputs():
-                target.replace_source_output(last)
-        last = layer.outputs[0].get_node().input_value(0)
-    return openvino.Model([last], first.get_parameters(), "encoder")
-
-
-@functools.lru_cache(maxsize=None)
-def _core():
-    return openvino.Core()
-
-
-class Peer:
-    """So many blocks of one precision, ready to run again and again."""
-
-    _blocks = {}  # nncf's work takes seconds: done once for each arrangement
-
-    def __init__(self, workload, weights, x, threads, precision, graph, layers):
-        arrangement, rest = graph, precision
-        if precision == "int8":
-            arrangement, _, rest = graph.rpartition("+")
-        key = workload, precision, arrangement
-        if key not in self._blocks:
-            block = GraphWriter(workload, weights).model(arrangement)
-            self._blocks[key] = quantized(block, workload) if precision == "int8" else block
-        self.compiled = _core().compile_model(chain(self._blocks[key], layers), "CPU", {
+    def __init__(self, model, x, threads, hint):
+        compiled = openvino.Core().compile_model(model, "CPU", {
             "PERFORMANCE_HINT": "LATENCY", "NUM_STREAMS": 1, "INFERENCE_NUM_THREADS": threads,
             # The caller binds the process to as many cores as threads.
             "ENABLE_CPU_PINNING": False,
-            "INFERENCE_PRECISION_HINT": rest})
-        self.x = x
-        self.request = self.compiled.create_infer_request()
+            "INFERENCE_PRECISION_HINT": hint})
+        self.x = x  # whose memory the request reads
+        self.request = compiled.create_infer_request()
         self.request.set_input_tensor(openvino.Tensor(x, shared_memory=True))
         # Past a layer of Python, which copies the output and which a program in C++ would not have.
         self.run = super(openvino.InferRequest, self.request).infer
@@ -179,16 +135,23 @@ class Peer:
         self.run({}, share_outputs=True, decode_strings=False)
 
     def output(self):
-        """y [B, S, D] of the last call."""
+        """Of the last call."""
         return self.request.get_output_tensor(0).data
 
-    def explain(self):
-        """The primitives that the plugin chose, of a single block."""
-        counts = collections.Counter()
-        for node in self.compiled.get_runtime_model().get_ordered_ops():
-            info = node.get_rt_info()
-            kind, primitive, precision = (info[key].astype(str) for key in
-                                          ("layerType", "primitiveType", "runtimePrecision"))
-            if kind not in ("Const", "Input", "Output"):
-                counts[f"{kind} {primitive} {precision}"] += 1
-        return [f"{count} {name}" for name, count in counts.items()]
+
+class Peer(Request):
+    """A layer in one precision."""
+
+    _quantized = {}  # nncf's work takes seconds: done once for each arrangement
+
+    def __init__(self, workload, weights, x, threads, precision, graph):
+        arrangement, hint = graph, precision
+        if precision == "int8":
+            arrangement, _, hint = graph.rpartition("+")
+        model = self._quantized.get(arrangement)
+        if model is None:
+            model = GraphWriter(workload, weights).model(arrangement)
+            if precision == "int8":
+                model = quantized(model, calibration_inputs(workload))
+                self._quantized[arrangement] = model
+        super().__init__(model, x, threads, hint)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An engine in a process of its own that answers requests, one JSON value a line; both ends.
-
+"""An engine in a process of its own that answers requests, one JSON value a line; both ends. And
+how calls are timed on a machine that does nothing else, as far as it can be seen.
 """
 
 import contextlib
@@ -9,6 +9,7 @@ import importlib
 import json
 import os
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,11 @@ import time
 REST_SECONDS = 0.05
 # A process that was asked to end, and computes, is killed after so long.
 CLOSE_SECONDS = 1
+
+# A turn during which other processes took more than this part of one core is taken again.
+MAX_OTHERS = 0.05
+CALLS_FOR_P99 = 100  # of a turn: of fewer there is none
+SLOTS_OF_TURN = 10  # medians of consecutive calls, which show how a turn swung
 
 PR_SET_PDEATHSIG = 1  # of linux/prctl.h
 LIBC = ctypes.CDLL(None)
@@ -135,3 +141,55 @@ def serve(make):
     for line in sys.stdin:
         print(json.dumps(answer(*json.loads(line))), file=out, flush=True)
     return 0
+
+
+# ---- Timing -------------------------------------------------------------------------------------
+
+def call_times(call, seconds, least=3, tells=False):
+    """Seconds of each of many calls, for about so long, `least` of them at least. tells: call()
+    returns the seconds itself."""
+    samples = []
+    while sum(samples) < seconds or len(samples) < least:
+        start = time.perf_counter()
+        told = call()
+        samples.append(told if tells else time.perf_counter() - start)
+    return samples
+
+
+def busy_seconds():
+    """CPU time since the machine started, stolen time included, and how much of it was ours."""
+    try:
+        with open("/proc/stat", encoding="ascii") as file:
+            fields = [int(field) for field in file.readline().split()[1:9]]
+    except OSError:
+        return 0.0, 0.0
+    idle = fields[3] + fields[4]
+    return (sum(fields) - idle) / os.sysconf("SC_CLK_TCK"), sum(os.times()[:4])
+
+
+def turn(run, retakes):
+    """run() on a machine that does nothing else, and the part of a core that others took."""
+    for _ in range(1 + retakes):
+        start, (all_start, our_start) = time.monotonic(), busy_seconds()
+        result = run()
+        elapsed, (all_end, our_end) = time.monotonic() - start, busy_seconds()
+        others = max(0.0, ((all_end - all_start) - (our_end - our_start)) / elapsed)
+        if others <= MAX_OTHERS:
+            break
+    return result, others
+
+
+def summary(samples):
+    """Of the calls of one turn, in the order they were made: seconds, calls and slots of a row."""
+    ordered, parts = sorted(samples), min(len(samples), SLOTS_OF_TURN)
+
+    def at(part):
+        return ordered[min(int(len(ordered) * part), len(ordered) - 1)]
+
+    return {"seconds": {"min": ordered[0], "p50": statistics.median(ordered), "p90": at(0.9),
+                        "p99": at(0.99) if len(ordered) >= CALLS_FOR_P99 else None,
+                        "max": ordered[-1]},
+            "calls": len(samples),
+            "slots": [statistics.median(samples[len(samples) * i // parts:
+                                                len(samples) * (i + 1) // parts])
+                      for i in range(parts)]}

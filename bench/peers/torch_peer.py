@@ -5,16 +5,11 @@ bf16 is model.to(torch.bfloat16), with input and output in bf16 too; the input i
 the clock starts. Nothing is compiled: what users of the module get.
 """
 
-import collections
-import os
-import tempfile
-
 import torch
 from torch.nn import functional
 
-import blocks
+import layers
 
-NAME = "PyTorch"
 VERSION = torch.__version__.split("+")[0]
 WAIT_POLICY = "spins for a while (libgomp's default)"
 
@@ -31,30 +26,10 @@ _MODE.__enter__()
 def make_module(workload, weights, dtype):
     module = torch.nn.TransformerEncoderLayer(
         workload.d_model, workload.heads, workload.d_ff, dropout=0.0,
-        activation=workload.activation, layer_norm_eps=blocks.EPSILON, batch_first=True)
+        activation=workload.activation, layer_norm_eps=layers.EPSILON, batch_first=True)
     module.load_state_dict({name: torch.from_numpy(array.copy())
                             for name, array in weights.items()})
     return module.eval().to(dtype)
-
-
-def primitives(call):
-    """Those of oneDNN that a call runs, with their number."""
-    with tempfile.TemporaryFile("w+") as log:
-        stdout = os.dup(1)
-        os.dup2(log.fileno(), 1)
-        try:
-            with torch.backends.mkldnn.verbose(torch.backends.mkldnn.VERBOSE_ON):
-                call()
-        finally:
-            os.dup2(stdout, 1)
-            os.close(stdout)
-        log.seek(0)
-        fields = [line.split(",") for line in log]
-    # onednn_verbose,v1,primitive,exec,cpu,<operation>,<kernel>,...
-    counts = collections.Counter(
-        f"{found[i + 2]} {found[i + 3]}" for found in fields if "exec" in found
-        for i in [found.index("exec")])
-    return [f"{count} {name}" for name, count in counts.items()]
 
 
 class Block:
@@ -78,33 +53,24 @@ class Block:
         context = functional.scaled_dot_product_attention(q, k, v)
         context = context.transpose(1, 2).reshape(b, s, d)
         x = functional.layer_norm(x + functional.linear(context, *self.out), self.shape,
-                                  *self.norm1, blocks.EPSILON)
+                                  *self.norm1, layers.EPSILON)
         hidden = functional.linear(self.activate(functional.linear(x, *self.wide)), *self.narrow)
-        return functional.layer_norm(x + hidden, self.shape, *self.norm2, blocks.EPSILON)
+        return functional.layer_norm(x + hidden, self.shape, *self.norm2, layers.EPSILON)
 
 
 class Peer:
-    """So many blocks of one precision, ready to run again and again."""
+    """A layer in one precision."""
 
-    def __init__(self, workload, weights, x, threads, precision, graph, layers):
+    def __init__(self, workload, weights, x, threads, precision, graph):
         torch.set_num_threads(threads)
-        self.x = torch.from_numpy(x).to(DTYPES[precision])
-        self.y = None
-        self.layers = [make_module(workload, weights, DTYPES[precision]) for _ in range(layers)]
+        self.x, self.y = torch.from_numpy(x).to(DTYPES[precision]), None
+        self.layer = make_module(workload, weights, DTYPES[precision])
         if graph == "functional":
-            self.layers = [Block(workload, layer) for layer in self.layers]
+            self.layer = Block(workload, self.layer)
 
     def call(self):
-        y = self.x
-        for layer in self.layers:
-            y = layer(y)
-        self.y = y
+        self.y = self.layer(self.x)
 
     def output(self):
-        """y [B, S, D] of the last call."""
+        """[B, S, D]."""
         return self.y.float().numpy()
-
-    def explain(self):
-        """The capability of its own kernels, and the oneDNN primitives of one call."""
-        return [f"own kernels: {torch.backends.cpu.get_cpu_capability()}",
-                *(primitives(self.call) or ["no oneDNN: products by MKL"])]

@@ -4,7 +4,6 @@ engines agree. No time is judged."""
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +14,7 @@ from conftest import DATA, has
 from pyencore import lab
 
 ROOT = Path(__file__).resolve().parents[2]
+COMPARE = "bench/peers/compare.py"
 QUICK = ["--rounds", "1", "--seconds", "0.01", "--retakes", "0", "--threads"]
 
 
@@ -34,19 +34,20 @@ def run(program: str, *options: str) -> Any:
 def test_blocks_beside_torch(workload: str, tmp_path: Path) -> None:
     report = tmp_path / "peers.json"
     peer = "torch" if workload == "example_32x10" else "onednn"
-    done = run("bench/peers/compare.py", "--workload", workload, "--peer", peer, "--precision",
-               "f32", "--json", str(report), *QUICK, "2")
+    done = run(COMPARE, "layers", "--workload", workload, "--peer", peer, "--precision", "f32",
+               "--json", str(report), *QUICK, "2")
     rows = lab.load(report)["rows"]
     engines = {row["engine"] for row in rows}
     assert "encore" in engines, done.stderr
     assert len(engines) >= 2, done.stderr
-    assert {row["weights"] for row in rows} == {"warm", "cold"}
+    assert "encore on 1 thread" in engines or workload != "example_32x10"
+    assert all(0 < row["seconds"]["min"] <= row["seconds"]["p50"] for row in rows)
 
 
 @pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
 def test_texts_in_turns() -> None:
-    done = run("python/benchmarks/peers.py", str(DATA / "text" / "base"), "--texts", "70",
-               "--variants", "encore f32", "encore int8", *QUICK, "1")
+    done = run(COMPARE, "texts", "--model", str(DATA / "text" / "base"), "--texts", "70",
+               "--markdown", "--variants", "encore f32", "encore int8", *QUICK, "1")
     table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
     assert [row[1].strip() for row in table[2:]] == ["encore f32", "encore int8"], done.stderr
     (same, _), (differs, cosines) = (row[-2].split(";") for row in table[2:])
@@ -62,27 +63,27 @@ def test_texts_in_turns() -> None:
     reason="tokenizers or sentence-transformers is not installed",
 )
 def test_sparse_vectors_in_turns() -> None:
-    done = run("python/benchmarks/peers.py", str(DATA / "heads" / "splade_bert"), "--shape", "3x9",
-               "--variants", "encore f32", "torch f32", "fastembed f32", *QUICK, "1")
+    done = run(COMPARE, "texts", "--model", str(DATA / "heads" / "splade_bert"), "--shape", "3x9",
+               "--markdown", "--variants", "encore f32", "torch f32", "fastembed f32", *QUICK,
+               "1")
     table = [line.split("|") for line in done.stdout.splitlines() if line.startswith("|")]
     assert [row[1].strip() for row in table[2:]] == ["encore f32", "torch f32"], done.stderr
-    assert "fastembed f32: left out: ValueError: takes no folder of a SparseEncoder" in done.stderr
+    assert "fastembed f32 is left out: ValueError: takes no folder" in done.stderr
     error, values = table[3][-2].split(";")
     assert float(error) < 1e-5
     others, count = values.split(" of ")
     assert int(others) == 0 < int(count.split()[0])
 
 
-def test_the_table_of_readme_is_that_of_the_defaults() -> None:
+def test_the_table_of_readme_is_that_of_the_defaults(monkeypatch: pytest.MonkeyPatch) -> None:
     """And each of its engines is in the environment, or one of those, that the project makes."""
-    sys.path.insert(0, str(ROOT / "python/benchmarks"))
-    try:
-        import peers
-    finally:
-        sys.path.pop(0)
+    monkeypatch.syspath_prepend(str(ROOT / "bench/peers"))
+    import compare
+    import texts
+
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "| 500 texts of mixed lengths" in readme and "median of five rounds" in readme
-    options = peers.parser().parse_args(["model"])
+    _, options = compare.parse_args(["texts"])
     assert (options.texts, options.rounds) == (500, 5)
     listed = [
         line.split()
@@ -96,21 +97,21 @@ def test_the_table_of_readme_is_that_of_the_defaults() -> None:
     for name in own | {"encore", "torch"}:
         there = ROOT / f".deps/venv-{name}/bin/python"
         wanted = str(there) if name in own and there.exists() else sys.executable
-        assert peers.interpreter(name, []) == wanted
-        assert peers.interpreter(name, [f"{name}=python-of-mine"]) == "python-of-mine"
+        assert texts.interpreter(name, []) == wanted
+        assert texts.interpreter(name, [f"{name}=python-of-mine"]) == "python-of-mine"
 
 
 def test_texts_of_no_variant(tmp_path: Path) -> None:
     (tmp_path / "ends").write_text("#!/bin/sh\necho it ends here >&2\nexit 7\n")
     (tmp_path / "ends").chmod(0o755)
     done = subprocess.run(
-        [sys.executable, str(ROOT / "python/benchmarks/peers.py"), str(DATA / "text" / "base"),
+        [sys.executable, str(ROOT / COMPARE), "texts", "--model", str(DATA / "text" / "base"),
          "--texts", "1", "--variants", "encore f32", "--python", f"encore={tmp_path / 'ends'}"],
         capture_output=True, text=True, timeout=60,
     )
     assert done.returncode == 1
-    assert "encore f32: left out: encore f32 ended with 7: it ends here" in done.stderr
-    assert done.stderr.endswith("peers: no variant is left to measure\n")
+    assert "encore f32 is left out: encore f32 ended with 7: it ends here" in done.stderr
+    assert done.stderr.endswith("compare: nothing was measured\n")
 
 
 @pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="the system tells no memory")
@@ -125,19 +126,35 @@ def test_opening(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.skipif(not has("safetensors"), reason="safetensors is not installed")
-def test_latency_of_calls(tmp_path: Path) -> None:
-    path = tmp_path / "latency.json"
-    run("bench/peers/latency.py", "--workload", "example_32x10", "--calls", "20", "--busy", "1",
-        "--beside-inline", "--threads", "2", "--json", str(path))
-    alone, busy = json.loads(path.read_text())["rows"]
-    assert (alone["busy"], busy["busy"]) == (0, 1)
-    assert 0 < alone["us_min"] <= alone["us_p50"] <= alone["us_p99"] <= alone["us_max"]
-    assert alone["inline_us_p50"] > 0 and busy["us_share"] > 0
+@pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
+def test_ids() -> None:
+    done = run(COMPARE, "ids", "--model", str(DATA / "text" / "base"), "--count", "20",
+               "--markdown", *QUICK, "1")
+    rows = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines()]
+    others = {row[1]: row[4] for row in rows if len(row) > 4}
+    assert others["tokenizers"] == others["encore"] == "0", done.stderr
+
+
+@pytest.mark.skipif(not has("torch"), reason="torch is not installed")
+def test_max_sim() -> None:
+    done = run(COMPARE, "max_sim", "--busy", "1", *QUICK, "2")
+    assert "numpy" in done.stdout and "torch einsum" in done.stdout, done.stderr
+
+
+@pytest.mark.skipif(
+    not all(map(has, ("torch", "transformers", "onnx", "onnxruntime"))),
+    reason="torch, transformers, onnx or onnxruntime is not installed",
+)
+def test_a_layer_of_deberta() -> None:
+    done = run(COMPARE, "deberta", "--encore", lab.find_encore(), "--size", "1x16", "--peer",
+               "onnxruntime", "--markdown", *QUICK, "1")
+    rows = [line.split("|") for line in done.stdout.splitlines() if line.startswith("| 1x16 ")]
+    assert [row[2].strip() for row in rows] == ["f32", "int8"], done.stderr
+    assert all("(" in row[-2] for row in rows), done.stderr
 
 
 def test_names_in_gguf(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(ROOT / "python/benchmarks"))
+    monkeypatch.syspath_prepend(str(ROOT / "bench/peers"))
     import llama_cpp
 
     assert llama_cpp.gguf_name("encoder.layer.3.output.dense.weight") == "blk.3.ffn_down.weight"

@@ -19,7 +19,7 @@ RUN = {"attend", "calibrate", "classify", "convert", "demo", "embed", "info", "l
 SYSTEM = {"c++", "cc", "cd", "cmake", "ctest", "export", "git", "ninja", "pip", "taskset", "zcat"}
 PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
 # Where programs lie whose options are looked for.
-PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "python/benchmarks/", "build/release/bench/")
+PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "build/release/bench/")
 ENCORE = {"encore", "build/release/bin/encore"}
 
 

@@ -4,7 +4,7 @@
 of 768, windows of 128 but in every third layer, texts up to 8,192 tokens; mean pooling.
 
     .deps/venv/bin/python tests/make/make_modernbert.py build/modernbert
-    .deps/venv/bin/python python/benchmarks/peers.py build/modernbert \\
+    .deps/venv/bin/python bench/peers/compare.py texts --model build/modernbert --markdown \\
         --variants "encore f32" "torch f32" "openvino f32" --shape 1x128 8x128 1x8192
 
 Weights are 600 MB. The tokenizer has the parts of ModernBERT's and a small vocabulary, trained on

@@ -4,7 +4,7 @@
 768, 30,522 tokens in the vocabulary; the maximum of log1p(relu(logits)).
 
     .deps/venv/bin/python tests/make/make_splade.py build/splade
-    .deps/venv/bin/python python/benchmarks/peers.py build/splade \\
+    .deps/venv/bin/python bench/peers/compare.py texts --model build/splade --markdown \\
         --variants "encore f32" "torch f32" "onnx f32" "openvino f32" --shape 64x128
 
 Weights are 440 MB. The tokenizer is BERT's with a small vocabulary, of this repository's pages.

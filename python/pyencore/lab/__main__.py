@@ -144,18 +144,6 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def _write(path: str, data: str | bytes) -> None:
-    """Whole or not at all."""
-    from .reports import LabError
-    part = f"{path}.part"
-    try:
-        with open(part, "wb") as file:
-            file.write(data.encode("utf-8") if isinstance(data, str) else data)
-        os.replace(part, path)
-    except OSError as error:
-        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
-
-
 def _want_outputs(args: argparse.Namespace, inputs: Sequence[str | None],
                   pictures: bool = False) -> None:
     """Before long work rather than after it: what cannot be written, or would take the place of an
@@ -178,17 +166,18 @@ def _want_outputs(args: argparse.Namespace, inputs: Sequence[str | None],
 
 
 def _write_pages(args: argparse.Namespace, page: str, sections: Sequence[Section]) -> None:
+    from . import reports
     if args.out and pathlib.Path(args.out).suffix.lower() not in PICTURES:
-        _write(args.out, page)
+        reports.write(args.out, page)
     pictures = [picture for section in sections for picture in section.pictures]
     if args.out and pathlib.Path(args.out).suffix.lower() in PICTURES:
         figure = pictures[0].dark if args.dark else pictures[0].light
-        _write(args.out, figure.as_bytes(pathlib.Path(args.out).suffix[1:].lower()))
+        reports.write(args.out, figure.as_bytes(pathlib.Path(args.out).suffix[1:].lower()))
     if args.figures:
         os.makedirs(args.figures, exist_ok=True)
         for picture in pictures:
             figure = picture.dark if args.dark else picture.light
-            _write(os.path.join(args.figures, f"{picture.name}.{args.image}"),
+            reports.write(os.path.join(args.figures, f"{picture.name}.{args.image}"),
                    figure.as_bytes(args.image))
 
 
@@ -205,7 +194,7 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
     report = (reports.load(args.report) if args.report else
               measure.everything(measure.find_encore(args.encore), args.quick, _tell))
     if args.json:
-        _write(args.json, json.dumps(report, indent=1) + "\n")
+        reports.write(args.json, json.dumps(report, indent=1) + "\n")
     if args.out or args.figures:
         sections = pages.report_sections(report)
         title = f"encore on {report['machine']['cpu']}"
@@ -272,26 +261,14 @@ def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequenc
         lines += ["", f"{'### ' if markdown else ''}{pairing.letter} against A"]
         lines += [""] * markdown
         lines += [("- " if markdown else "  ") + note for note in pairing.notes()]
-        lines += ["", *_table(comparison.table(pairing), comparison.NUMBER_COLUMNS, markdown), "",
+        table = reports.table_text(comparison.table(pairing), comparison.NUMBER_COLUMNS, markdown)
+        lines += ["", table, "",
                   pairing.summary() + "."]
     return "\n".join(lines) + "\n"
 
 
-def _table(lines: Sequence[Sequence[str]], numbers: Sequence[int], markdown: bool) -> list[str]:
-    if markdown:
-        rows = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |"
-                for line in lines]
-        rule = "| " + " | ".join("---:" if i in numbers else ":---"
-                                 for i in range(len(lines[0]))) + " |"
-        return [rows[0], rule, *rows[1:]]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    return ["  ".join(cell.rjust(width) if i in numbers else cell.ljust(width)
-                      for i, (cell, width) in enumerate(zip(line, widths, strict=True))).rstrip()
-            for line in lines]
-
-
 def _disturbed(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import disturbed, measure
+    from . import disturbed, measure, reports
     from .reports import LabError
     if args.rounds < 1:
         raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
@@ -304,12 +281,12 @@ def _disturbed(args: argparse.Namespace, rest: Sequence[str]) -> None:
         rest = [*rest, "--threads", "2"]
     rows = disturbed.in_turns(programs, args.rounds,
                               disturbed.Disturbance(core, args.spin, args.sleep), rest, _tell)
-    for line in _table(disturbed.table(rows), disturbed.NUMBER_COLUMNS, args.format == "markdown"):
-        print(line)
+    print(reports.table_text(disturbed.table(rows), disturbed.NUMBER_COLUMNS,
+                             args.format == "markdown"))
 
 
 def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import measure, replay, replay_costs, replay_encode, replay_encode_costs
+    from . import measure, replay, replay_costs, replay_encode, replay_encode_costs, reports
     from .reports import LabError
     if rest:
         raise LabError(f"found '{rest[0]}' behind --, which replay takes nothing of")
@@ -333,13 +310,15 @@ def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
     tables = []
     if layers:
         rows = replay_costs.replay(encore, layers, numbers, args.seconds, cores, args.rounds, _tell)
-        tables.append(_table(replay.table(rows), replay.NUMBER_COLUMNS, args.format == "markdown"))
+        tables.append(reports.table_text(replay.table(rows), replay.NUMBER_COLUMNS,
+                                         args.format == "markdown"))
     if works:
         calls = replay_encode_costs.replay_encode(encore, args.model, works, numbers, args.seconds,
                                                   cores, args.rounds, _tell)
-        tables.append(_table(replay_encode.encode_table(calls),
-                             replay_encode.ENCODE_NUMBER_COLUMNS, args.format == "markdown"))
-    print("\n\n".join("\n".join(lines) for lines in tables))
+        tables.append(reports.table_text(replay_encode.encode_table(calls),
+                                         replay_encode.ENCODE_NUMBER_COLUMNS,
+                                         args.format == "markdown"))
+    print("\n\n".join(tables))
 
 
 def _attention(args: argparse.Namespace, rest: Sequence[str]) -> None:

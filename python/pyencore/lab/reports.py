@@ -13,7 +13,7 @@ import json
 import os
 import pathlib
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from pyencore._inputs import checked, shown
@@ -252,6 +252,30 @@ def machine_text(report: Report) -> str:
     machine = report["machine"]
     return clean(", ".join([machine["cpu"], counted(machine["cores"], "core"), machine["system"],
                             machine["compiler"], f"encore {report['encore']}"]))
+
+
+def table_text(lines: Sequence[Sequence[str]], numbers: Sequence[int], markdown: bool) -> str:
+    """lines[0] is the head; numbers: the columns that are set flush right."""
+    columns = range(len(lines[0]))
+    if markdown:
+        rows = [[cell.replace("|", "\\|") for cell in line] for line in lines]
+        rows.insert(1, ["---:" if i in numbers else ":---" for i in columns])
+        return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    widths = [max(len(line[i]) for line in lines) for i in columns]
+    return "\n".join("  ".join(line[i].rjust(widths[i]) if i in numbers else
+                               line[i].ljust(widths[i]) for i in columns).rstrip()
+                     for line in lines)
+
+
+def write(path: str | os.PathLike[str], data: str | bytes) -> None:
+    """A file, whole or not at all; raises LabError."""
+    part = f"{os.fspath(path)}.part"
+    try:
+        with open(part, "wb") as file:
+            file.write(data.encode("utf-8") if isinstance(data, str) else data)
+        os.replace(part, path)
+    except OSError as error:
+        raise LabError(f"{path}: cannot be written: {error.strerror}") from None
 
 
 # ---- Noise --------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ encore_label(numeric kernels ops nn contract api/moved_from process
          kernels/conversion kernels/exhaustive)
 
 # What starts threads, by itself or through what takes an executor, for the thread sanitizer.
-encore_label(threads base/once platform contract process api/c_api
+encore_label(threads platform contract process api/c_api
                      ops/attention ops/attention_bits ops/gemm ops/gemm_types ops/matmul
                      ops/multi_head_attention ops/packed_linear
                      nn/encoder_amx_bf16 nn/encoder_many_rows nn/encoder_precision nn/encoder_rows

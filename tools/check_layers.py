@@ -3,17 +3,19 @@
 #
 # Draws the rooms of the source tree and checks the direction of includes between them: downward
 # only. Also checks that third-party and system headers stay in the rooms made for them, and that no
-# files include each other in a circle. Looks at nothing but includes and OpenMP's pragmas.
+# files include each other in a circle, and with --objects that links go the same way as includes.
 #
 #   tools/check_layers.py            draw, check, exit 1 with one line for each offence
 #   tools/check_layers.py --quiet    check only
 #   tools/check_layers.py --root DIR look at another tree
+#   tools/check_layers.py --objects BUILD  also check the engine's objects in a build folder
 
 import argparse
 import collections
 import graphlib
 import pathlib
 import re
+import subprocess
 import sys
 
 # The rooms of the library encore::text, and those of encore::encore with the public headers.
@@ -73,7 +75,7 @@ C_HEADERS = {"include/encore/c_api.h": ["stddef.h", "stdint.h"]}
 # Headers from elsewhere, and the places that may include them.
 FOREIGN = {
     "hwy/": ["engine/kernels/", "engine/platform/cpu_info.cc",
-             "engine/platform/simd_targets.cc", "tests/", "bench/"],
+             "engine/base/simd_targets.cc", "tests/", "bench/"],
     "omp.h": ["engine/platform/thread_team.", "bench/"],
     "nlohmann/": ["engine/io/", "tests/", "tools/", "bench/"],
     "CLI/": ["tools/encore/command_line.cc", "bench/common.cc"],
@@ -85,6 +87,8 @@ FOREIGN = {
                      "windows.h", "io.h"),
                     ["engine/platform/", "bench/", "tests/", "tools/"]),
 }
+# Asks for large pages.
+FOREIGN["sys/"] = [*FOREIGN["sys/"], "engine/base/aligned_buffer.cc"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OMP_PRAGMA = re.compile(r"^\s*#\s*pragma\s+omp\b|_Pragma\s*\(\s*\"omp\b")
@@ -150,6 +154,32 @@ def check_file(root, path, offences):
     return included
 
 
+def check_links(build, offences):
+    """Checks that a room's objects need internal functions of the rooms that it may include only.
+
+    Functions of the public headers may be defined in any room. Needs nm.
+    """
+    internal = re.compile(r"([UTDBR]) (_ZN[KVrO]*6encore4v\d+_\d+8internal.*)")
+    defined, needed = collections.defaultdict(set), collections.defaultdict(set)
+    for path in sorted(build.glob("engine/CMakeFiles/encore*objects.dir/**/*.o")):
+        name = path.as_posix()
+        room = re.search(r"objects\.dir/(?:Unity/unity_)?([a-z]+)", name)[1]
+        symbols = subprocess.run(["nm", str(path)], check=True, capture_output=True, text=True)
+        for kind, symbol in internal.findall(symbols.stdout):
+            if kind == "U":
+                needed["engine/" + room].add(symbol)
+            else:
+                defined[symbol].add("engine/" + room)
+    if not defined:
+        offences.append(f"{build}: no objects of the engine here")
+    for room, symbols in needed.items():
+        for symbol in sorted(symbols & defined.keys()):
+            # A build folder may also have objects of files that were moved since.
+            if defined[symbol].isdisjoint([room, *ROOMS[room]]):
+                offences.append(f"{symbol}: {room} needs it, and {', '.join(defined[symbol])} "
+                                "defines it")
+
+
 def find_circle(graph):
     """A list of files that include each other in a circle, or None."""
     # A file under foreach_target includes itself.
@@ -177,11 +207,14 @@ def main():
     parser.add_argument("--quiet", action="store_true", help="do not draw")
     parser.add_argument("--root", type=pathlib.Path,
                         default=pathlib.Path(__file__).resolve().parent.parent)
+    parser.add_argument("--objects", type=pathlib.Path, help="a build folder")
     arguments = parser.parse_args()
 
     offences = []
     graph = {path: check_file(arguments.root, path, offences)
              for path in source_files(arguments.root)}
+    if arguments.objects:
+        check_links(arguments.objects, offences)
     if not graph:
         offences.append(f"{arguments.root}: no source files here")
     circle = find_circle(graph)

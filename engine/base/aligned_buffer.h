@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory with the alignment that the kernels want: raw, and AlignedBuffer, which owns an array of a
-// plain type, such as packed weights. Raw memory is defined in engine/platform/aligned_memory.cc,
-// because it needs system calls, which this folder has none of.
+// Memory aligned as the kernels want it: raw, and AlignedBuffer, which owns an array of a plain
+// type, such as packed weights.
 
 #ifndef ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_
 #define ENCORE_ENGINE_BASE_ALIGNED_BUFFER_H_
@@ -21,13 +20,12 @@ inline constexpr size_t kMemoryAlignment = 64;
 // A large page of x86-64 and of AArch64 with 4 KiB granules.
 inline constexpr size_t kHugePageBytes = size_t{2} << 20;
 
-// At least `bytes` bytes (64 if 0), aligned to kMemoryAlignment; from kHugePageBytes on aligned to
-// that, and the system is asked for large pages, which spare the walks of page tables in big
-// weights (4-6 % of a block's time). Contents are undefined. Null if there is no such memory; never
-// throws.
+// At least `bytes` bytes (64 if 0) of undefined content, aligned to kMemoryAlignment. From
+// kHugePageBytes on they are aligned to that, in large pages where the system has them: fewer walks
+// of page tables save 4-6 % of a block's time. Null if there is no such memory; never throws.
 void* AllocateAligned(size_t bytes);
 
-// Takes what AllocateAligned gave, or null.
+// Of AllocateAligned, or null.
 void FreeAligned(void* memory);
 
 // Movable, not copyable; empty until Allocate. A moved-from buffer is empty.

@@ -15,10 +15,10 @@
 #include <system_error>
 
 #include "engine/base/guarded.h"
-#include "engine/base/once.h"
 #include "engine/base/quoted.h"
 #include "engine/platform/c_locale.h"
 #include "engine/platform/fp_env.h"
+#include "engine/platform/once.h"
 
 namespace encore::inline v0_1::internal {
 

@@ -24,7 +24,7 @@ template <int64_t kCompiledTargets>
 size_t DispatchIndex() {
   const int64_t chosen = ChosenTargets();
   const int64_t from_best = -(chosen & -chosen);  // the best chosen target's bit and those above
-  const int64_t usable = kCompiledTargets & MachineTargets() & from_best;
+  const int64_t usable = kCompiledTargets & DetectedTargets() & from_best;
   return hwy::Num0BitsBelowLS1Bit_Nonzero64(
       static_cast<uint64_t>(HWY_CHOSEN_TARGET_SHIFT(usable) | HWY_CHOSEN_TARGET_MASK_SCALAR));
 }

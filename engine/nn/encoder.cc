@@ -14,7 +14,6 @@
 
 #include "engine/base/activations.h"
 #include "engine/base/guarded.h"
-#include "engine/base/once.h"
 #include "engine/base/workspace_use.h"
 #include "engine/nn/encoder_block.h"
 #include "engine/nn/encoder_check.h"
@@ -25,6 +24,7 @@
 #include "engine/ops/view_check.h"
 #include "engine/platform/cpu_info.h"
 #include "engine/platform/fp_env.h"
+#include "engine/platform/once.h"
 
 namespace encore::inline v0_1 {
 namespace {

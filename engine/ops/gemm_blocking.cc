@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "engine/base/int_math.h"
-#include "engine/base/once.h"
+#include "engine/platform/once.h"
 
 namespace encore::inline v0_1::internal {
 

@@ -12,7 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "engine/base/once.h"
+#include "engine/platform/once.h"
 #endif
 
 namespace encore::inline v0_1::internal {

@@ -115,7 +115,7 @@ std::string NameList(const std::vector<std::string>& names) {
 constexpr int64_t kCompiledTargets = HWY_TARGETS;
 
 // Those that the machine can run, and of them those that SetTarget left.
-int64_t MachineTargets() { return internal::MachineTargets() & kCompiledTargets; }
+int64_t MachineTargets() { return internal::DetectedTargets() & kCompiledTargets; }
 int64_t UsableTargets() { return internal::ChosenTargets() & kCompiledTargets; }
 bool MachineTargetsHaveAmx() {
   return HasAmx(MachineTargets()) && internal::MachineHasAmx() && !internal::AmxWasRefused();

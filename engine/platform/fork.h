@@ -6,9 +6,13 @@
 #ifndef ENCORE_ENGINE_PLATFORM_FORK_H_
 #define ENCORE_ENGINE_PLATFORM_FORK_H_
 
-#include "engine/base/once.h"  // ProcessNumber
+#include <cstdint>
 
 namespace encore::inline v0_1::internal {
+
+// Differs from the number of any other process with a copy of this memory: it changes in the child
+// at each fork() after the library was loaded. Cheap; any thread.
+uint32_t ProcessNumber();
 
 // Notes that the OpenMP runtime has threads from now on; and whether a parent of this process noted
 // that, so that the runtime counts on threads which are not there.

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <array>
 
-#include "engine/base/once.h"
+#include "engine/platform/once.h"
 #include "engine/tokenizer/component_json.h"
 
 namespace encore::inline v0_1::internal {

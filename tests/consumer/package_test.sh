@@ -95,7 +95,7 @@ test_installed() {
 
   # What the libraries keep from call to call has no destructor, which would run at exit() under
   # threads that are in a call (or keep a shared library loaded), and no guard, for which a forked
-  # child may wait forever: it is constant, atomic, or a Once (engine/base/once.h).
+  # child may wait forever: it is constant, atomic, or a Once (engine/platform/once.h).
   step "statics"
   for library in "$libdir"/libencore*.{a,so}; do
     # Highway's own timer and benchmark, which no object of encore takes along.

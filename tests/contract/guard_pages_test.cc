@@ -51,7 +51,7 @@ Allocations& All() {
 
 }  // namespace
 
-// In place of engine/platform/aligned_memory.cc, which a static library then leaves out.
+// In place of engine/base/aligned_buffer.cc, which a static library then leaves out.
 void* AllocateAligned(size_t bytes) {
   Allocations& all = All();
   const size_t size = std::max(bytes, kMemoryAlignment);

@@ -168,7 +168,7 @@ int rename(const char* from, const char* to) noexcept {
 
 namespace encore::inline v0_1::internal {
 
-// In place of engine/platform/aligned_memory.cc, which a static library then leaves out.
+// In place of engine/base/aligned_buffer.cc, which a static library then leaves out.
 void* AllocateAligned(size_t bytes) {
   if (Refused(Kind::kMemory)) return nullptr;
   void* memory = nullptr;

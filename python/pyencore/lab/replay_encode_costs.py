@@ -39,7 +39,7 @@ class TimedTexts:
 
 def fresh_seconds() -> float:
     """Of a byte of new memory that is filled with zeros, by the fastest of some. In large pages
-    where the system has them, as platform/aligned_memory.cc asks for."""
+    where the system has them, as base/aligned_buffer.cc asks for."""
     size, best = 1 << 26, float("inf")
     for _ in range(8):
         with mmap.mmap(-1, size) as memory:

@@ -3,7 +3,7 @@
 // Once: made by one thread for all, again after a failure, and anew in a child of fork() whose
 // parent had a thread in the middle of it.
 
-#include "engine/base/once.h"
+#include "engine/platform/once.h"
 
 #include <gtest/gtest.h>
 

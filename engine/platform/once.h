@@ -1,33 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Once: what is made when it is first asked for, and then stays. In place of a function's static
-// variable, which differs in two ways:
-// - A destructor would run at exit(), when other threads may still be in a call, so none ever runs.
-//   What lies here lies in the library's own memory, which goes when a shared library is unloaded.
-// - A child of fork() made while another thread was at it would wait for that thread, which the
-//   child has not. Here the child makes it anew.
+// Once: a value that is made at first use and never destroyed. A function's static variable
+// differs in two ways:
+// - Its destructor runs at exit(), when other threads may still be in a call. The value here is in
+//   the library's own memory, which is freed when a shared library is unloaded.
+// - A child of fork() made while another thread constructs it waits for that thread, which the
+//   child does not have. Here the child makes the value anew.
 
-#ifndef ENCORE_ENGINE_BASE_ONCE_H_
-#define ENCORE_ENGINE_BASE_ONCE_H_
+#ifndef ENCORE_ENGINE_PLATFORM_ONCE_H_
+#define ENCORE_ENGINE_PLATFORM_ONCE_H_
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
 
+#include "engine/platform/fork.h"
+
 namespace encore::inline v0_1::internal {
 
-// A number that another process of the same memory has not: it changes in the child at each fork()
-// from the library's loading on. Cheap, and fit to be called from any thread. Defined in
-// engine/platform/fork.cc.
-uint32_t ProcessNumber();
-
-// A static variable with constinit. T should own no memory outside of itself, which nobody would
-// free.
+// A static variable with constinit. T should own no memory outside itself: nobody frees it.
 template <typename T>
 class Once {
  public:
-  // make() returns the T; by the first thread that comes, while others wait. What it throws goes to
+  // The first thread calls make(), which returns the T, while others wait. An exception goes to
   // that thread, and the next one tries again.
   template <typename Make>
   const T& Get(const Make& make) {
@@ -72,4 +68,4 @@ class Once {
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_BASE_ONCE_H_
+#endif  // ENCORE_ENGINE_PLATFORM_ONCE_H_

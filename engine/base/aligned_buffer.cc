@@ -25,8 +25,8 @@ void* AllocateAligned(size_t bytes) {
   void* memory = nullptr;
   if (posix_memalign(&memory, alignment, size) != 0) return nullptr;
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // Only a wish: kernels without large pages refuse, and nothing is lost. Whole large pages alone,
-  // so that a neighbour's memory behind the end is not advised about.
+  // Kernels without large pages refuse, which does no harm. Whole large pages only: memory behind
+  // the end belongs to others.
   if (size >= kHugePageBytes)
     (void)madvise(memory, size / kHugePageBytes * kHugePageBytes, MADV_HUGEPAGE);
 #endif

@@ -16,25 +16,24 @@ std::atomic<int64_t> chosen{0};   // 0: all of the machine's
 
 int64_t Detect() {
   const int64_t targets = hwy::SupportedTargets();
-  // Highway leaves its own choice at all that the machine has and expects who asked to take out
-  // what another user of it has disabled.
+  // Highway expects its callers to remove the targets that another user of it has disabled.
   hwy::GetChosenTarget().Update(targets);
   return targets;
 }
 
 }  // namespace
 
-int64_t MachineTargets() {
+int64_t DetectedTargets() {
   if (const int64_t known = machine.load(std::memory_order_relaxed); known != 0) return known;
   int64_t first = 0;
   const int64_t found = Detect();
-  // All threads go by what the first of them found.
+  // The first thread's answer is everybody's.
   return machine.compare_exchange_strong(first, found) ? found : first;
 }
 
 int64_t ChosenTargets() {
   const int64_t targets = chosen.load(std::memory_order_relaxed);
-  return targets != 0 ? targets : MachineTargets();
+  return targets != 0 ? targets : DetectedTargets();
 }
 
 void ChooseTargets(int64_t targets) { chosen.store(targets, std::memory_order_relaxed); }

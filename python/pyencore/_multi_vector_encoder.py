@@ -102,6 +102,7 @@ class MultiVectorEncoder(Retriever):
         return int(self._core.dimensions)
 
     def get_embedding_dimension(self) -> int:
+        """Columns of a token's vector."""
         return self.dimension
 
     @renamed(sentences="inputs")
@@ -167,7 +168,7 @@ class MultiVectorEncoder(Retriever):
         return torch_module("").from_numpy(scores) if tensors else scores
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[queries]: of embeddings1[i] and embeddings2[i]."""
+        """[queries]: the similarities of embeddings1[i] and embeddings2[i]."""
         first, second = Ragged("embeddings1", embeddings1), _documents(embeddings2)
         if len(first) != len(second):
             raise ValueError(

@@ -174,6 +174,7 @@ class SparseEncoder(Retriever):
         return int(self._core.sparse_dimensions)
 
     def get_sentence_embedding_dimension(self) -> int:
+        """The older name of get_embedding_dimension."""
         return self.get_embedding_dimension()
 
     @renamed(sentences="inputs")
@@ -247,7 +248,10 @@ class SparseEncoder(Retriever):
         return torch_module("").from_numpy(scores) if first.tensors else scores
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[len(embeddings1)]: of embeddings1[i] and embeddings2[i]; [] of two single vectors."""
+        """[len(embeddings1)]: the similarities of embeddings1[i] and embeddings2[i].
+
+        Two single vectors give [].
+        """
         first, second = _Rows("embeddings1", embeddings1), _Rows("embeddings2", embeddings2)
         if first.count != second.count:
             raise ValueError(
@@ -266,7 +270,7 @@ class SparseEncoder(Retriever):
     def decode(
         self, embeddings: SparseMatrix, top_k: int | None = None
     ) -> list[list[tuple[str, float]]]:
-        """Of each row its tokens and weights, the largest first. Takes no tensors."""
+        """The tokens and weights of each row, the largest first. Tensors are refused."""
         if top_k is not None:
             integer("top_k", top_k, 1)
         tokenizer = self.tokenizer

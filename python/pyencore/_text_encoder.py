@@ -89,9 +89,11 @@ class TextEncoder(Retriever):
         return self._width(self.truncate_dim)
 
     def get_sentence_embedding_dimension(self) -> int:
+        """The older name of get_embedding_dimension."""
         return self.dimension
 
     def get_embedding_dimension(self) -> int:
+        """Columns of a vector."""
         return self.dimension
 
     @renamed(sentences="inputs")
@@ -206,7 +208,7 @@ class TextEncoder(Retriever):
         )
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Of embeddings1[i] and embeddings2[i]."""
+        """[len(embeddings1)]: the similarities of embeddings1[i] and embeddings2[i]."""
         return _like(
             embeddings1, _similarity.pairwise(self.similarity_fn_name, embeddings1, embeddings2)
         )

@@ -53,6 +53,7 @@ class Tokenizer(KnownAttributes):
     @renamed(pretrained_model_name_or_path="model_name_or_path", **FOLDER_NAMES)
     @checked
     def from_pretrained(cls, model_name_or_path: str | os.PathLike[str]) -> Tokenizer:
+        """The same as Tokenizer(model_name_or_path)."""
         return cls(model_name_or_path)
 
     @classmethod
@@ -94,6 +95,7 @@ class Tokenizer(KnownAttributes):
         max_length: int = 0,
         plain_text: bool = False,
     ) -> list[Encoding]:
+        """encode() of each text or pair."""
         return [
             self.encode(
                 first,
@@ -118,21 +120,25 @@ class Tokenizer(KnownAttributes):
 
     @checked
     def token_to_id(self, token: str) -> int | None:
+        """The id of a token, or None."""
         return self._core.token_to_id(token)
 
     @checked
     def id_to_token(self, id: int) -> str | None:  # noqa: A002 (tokenizers' name)
+        """The token of an id, or None."""
         integer("id", id, 0, 2**31 - 1)
         return self._core.id_to_token(id)
 
     @checked
     def get_vocab_size(self, with_added_tokens: bool = True) -> int:
+        """The number of tokens, added ones included."""
         if not with_added_tokens:
             raise ValueError("with_added_tokens is False; encore counts added tokens: wanted True")
         return self._core.vocab_size
 
     @checked
     def num_special_tokens_to_add(self, is_pair: bool) -> int:
+        """The special tokens that the template puts around a text or pair."""
         return self._core.special_tokens_of_pair if is_pair else self._core.special_tokens_of_text
 
     @property
@@ -140,6 +146,7 @@ class Tokenizer(KnownAttributes):
         return self._core.model_max_length
 
     def describe(self) -> list[tuple[str, str, str]]:
+        """Every setting: what, value and the file that it is from."""
         return [(what, value, source) for what, value, source in self._core.describe()]
 
 

@@ -15,7 +15,7 @@ that only burn time, and none again.
 p50 is the median over the rounds of the median call, p99 of the call that 1 in 100 is slower than
 (from 100 calls of a turn on), min the fastest call. "to" an engine is the time by that engine's of
 the same round (above 1: that engine is faster): the median, in brackets the lowest and the highest
-of a round. --markdown prints the table of docs/performance.md in place of all figures.
+of a round. --markdown prints the table of docs/measurements in place of all figures.
 """
 
 import argparse

@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m pyencore.lab replay minilm_encode_10000: batches, parts of a call, and their costs."""
+"""bench/replay/simulate.py minilm_encode_10000: batches, parts of a call, and their costs."""
 
 import json
 import os
+import pathlib
+import sys
 
 import pytest
 from conftest import MINILM
-
-pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
-
-from pyencore.lab import replay, replay_encode, replay_encode_costs, replay_texts
-from pyencore.lab.__main__ import main
 from pyencore.lab.reports import LabError
+
+pytest.importorskip("jsonschema")
+REPLAY = pathlib.Path(__file__).resolve().parents[2] / "bench/replay"
+sys.path.insert(0, str(REPLAY))
+
+replay = pytest.importorskip("replay")
+replay_encode = pytest.importorskip("replay_encode")
+replay_encode_costs = pytest.importorskip("replay_encode_costs")
+replay_texts = pytest.importorskip("replay_texts")
+simulate = pytest.importorskip("simulate")
 
 ENCORE = os.environ.get("ENCORE")
 
@@ -45,21 +52,21 @@ def test_a_call_worked_out_by_hand():
 
     one = call(1)
     assert one.kinds == ("sequences", "sequences")
-    assert one.tokenizing == pytest.approx(2.4)
-    assert one.rows == pytest.approx(2400 * 384e-5)
-    assert one.serial == pytest.approx(0.24)
-    assert one.memory == pytest.approx(600 * 384 * 4e-7)  # the zeros of 600 vectors
+    assert one.parts["tokenizing"] == pytest.approx(2.4)
+    assert one.parts["embedding and pooling"] == pytest.approx(2400 * 384e-5)
+    assert one.parts["one thread"] == pytest.approx(0.24)
+    assert one.parts["new memory"] == pytest.approx(600 * 384 * 4e-7)  # the zeros of 600 vectors
     # Six layers, whose weights come from memory in each of two batches.
-    assert one.layers == pytest.approx(6 * flops / 1e9 + 6 * 2 * 0.5)
-    assert one.seconds == pytest.approx(one.tokenizing + one.rows + one.layers + one.serial +
-                                        one.memory)
+    assert one.parts["layers"] == pytest.approx(6 * flops / 1e9 + 6 * 2 * 0.5)
+    assert one.seconds == pytest.approx(sum(one.parts.values()))
     two = call(2)
     # 37 tasks of 16 texts and one of 8: a thread has 19 of the former. 2,048 rows are 64 tasks of
     # 32, and 352 are 11, so that a thread has 32 and 6 of them.
-    assert two.tokenizing == pytest.approx(19 * 64e-3)
-    assert two.rows == pytest.approx((1024 + 192) * 384e-5)
-    assert (two.serial, two.memory) == (one.serial, one.memory)
-    assert two.layers == pytest.approx(6 * flops / 1e9 / 2 + 6 * 2 * 0.5)
+    assert two.parts["tokenizing"] == pytest.approx(19 * 64e-3)
+    assert two.parts["embedding and pooling"] == pytest.approx((1024 + 192) * 384e-5)
+    for part in ("one thread", "new memory"):
+        assert two.parts[part] == one.parts[part]
+    assert two.parts["layers"] == pytest.approx(6 * flops / 1e9 / 2 + 6 * 2 * 0.5)
     # Tokenizing, and in each batch embedding, six layers and pooling.
     assert call(2, 1.0).seconds == pytest.approx(two.seconds + 1 + 2 * 8)
 
@@ -88,10 +95,13 @@ def test_costs_of_texts_are_found_again():
 
 
 def test_table():
-    parts = replay_encode.Replayed(0.1, 0.2, 0.55, 0.1, 0.05, ("rows", "sequences", "rows"))
-    head, first, last = replay_encode.encode_table([
-        replay_encode.EncodeRow("base_encode_9", 2, parts, 0.9, 1.1, 1.1),
-        replay_encode.EncodeRow("base_encode_9", 64, parts, 0.5, None, None)])
+    names = ("tokenizing", "embedding and pooling", "one thread", "new memory")
+    parts = dict(zip((*names, "layers"), (0.1, 0.2, 0.1, 0.05, 0.55), strict=True))
+    call = replay.Replayed(parts, ("rows", "sequences", "rows"))
+    alone = replay.Replayed({**parts, "layers": 1.35}, ("sequences",))
+    found = {("base_encode_9", count): [one] for count, one in ((1, alone), (2, call), (64, call))}
+    head, first, last = simulate.table(names, (found, {("base_encode_9", 2): [1.1]}),
+                                       ["base_encode_9"], [2, 64])
     assert len(head) == len(first) == len(last)
     assert first[2:] == ["2 rows, 1 sequences", "1,000.0", "90 %", "10.0 %", "20.0 %", "10.0 %",
                          "5.0 %", "1,100.0", "1.100"]
@@ -116,8 +126,8 @@ def test_only_berts(tmp_path):
 
 @pytest.mark.skipif(not (ENCORE and MINILM.is_dir()), reason="wants ENCORE and the MiniLM folder")
 def test_with_the_command(capsys):
-    assert main(["replay", "minilm_encode_40", "--model", str(MINILM), "--threads", "1,64",
-                 "--seconds", "0.01", "--rounds", "1", "--encore", ENCORE]) == 0
+    assert simulate.main(["minilm_encode_40", "--model", str(MINILM), "--threads", "1,64",
+                          "--seconds", "0.01", "--rounds", "1", "--encore", ENCORE]) == 0
     head, one, many = capsys.readouterr().out.splitlines()
     assert "one thread" in head and one.split()[:4] == ["minilm_encode_40", "1", "1", "sequences"]
     assert "100 %" in one and many.split()[:2] == ["minilm_encode_40", "64"]

@@ -1,18 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m pyencore.lab disturbed and replay: how tasks are taken, what a stage costs, what a
-slower core allows."""
+"""bench/replay and bench/disturbed.py: how tasks are taken, what a stage costs, what a slower core
+allows."""
 
 import dataclasses
 import os
+import pathlib
+import sys
 import time
 
 import pytest
-
-pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
-
-from pyencore.lab import disturbed, replay, replay_costs
-from pyencore.lab.__main__ import main
 from pyencore.lab.reports import LabError
+
+pytest.importorskip("jsonschema")
+BENCH = pathlib.Path(__file__).resolve().parents[2] / "bench"
+sys.path[:0] = [str(BENCH), str(BENCH / "replay")]
+
+disturbed = pytest.importorskip("disturbed")
+replay = pytest.importorskip("replay")
+replay_costs = pytest.importorskip("replay_costs")
+simulate = pytest.importorskip("simulate")
 
 ENCORE = os.environ.get("ENCORE")
 
@@ -23,9 +29,6 @@ def test_threads_take_their_own_and_then_help():
     assert replay.makespan(replay.Stage([1.0] * 3), 16) == 1
     # Whoever is free takes the next: 3 | 2 1.
     assert replay.makespan(replay.Stage([3.0, 2.0, 1.0], in_order=True), 2) == 3
-    # A thread of half the speed does two tasks of six, and two static halves would take 6.
-    assert replay.makespan(replay.Stage([1.0] * 6), 2, [1.0, 0.5]) == 4
-    assert replay.makespan(replay.Stage([3.0] * 2), 2, [1.0, 0.5]) == 6
 
 
 def rows_plan(blocks, threads, apart=False):
@@ -111,34 +114,34 @@ def test_shapes():
 
 
 def test_what_the_speeds_allow():
-    row = disturbed.DisturbedRow("encore", "minilm_1x128", "f32", 2, 1150e-6, 2245e-6, None, 0.5)
-    assert row.allowed == pytest.approx(1533e-6, rel=1e-3)
-    assert row.over_allowed == pytest.approx(1.464, rel=1e-3)
-    head, line = disturbed.table([row])
+    assert disturbed.allowed(1150e-6, 2, 0.5) == pytest.approx(1533e-6, rel=1e-3)
+    row = {"workload": "minilm_1x128", "precision": "f32", "amx_bf16": False, "threads": 2}
+    calm, slow = ([{"rows": [{**row, "seconds": {"p50": seconds, "p99": None}}]}]
+                  for seconds in (1150e-6, 2245e-6))
+    head, line = disturbed.table(["encore"], [(calm, slow, [0.5])])
     assert len(head) == len(line) and line[-1] == "1.46" and line[7] == ""
 
 
 def test_the_disturber_takes_a_part_of_its_core():
-    what = disturbed.Disturbance(disturbed.last_core(), 500, 500)
-    with disturbed.disturber(what) as part:
+    with disturbed.disturber(max(os.sched_getaffinity(0)), 500, 500) as part:
         time.sleep(0.5)
         taken = part()
     assert 0.05 < taken < 0.75
 
 
-@pytest.mark.parametrize("arguments, words", [
-    (["disturbed", "--rounds", "0"], "--rounds: found 0"),
-    (["disturbed", "--spin", "0"], "found --spin 0"),
-    (["disturbed", "no/such/encore"], "no/such/encore"),
-    (["replay", "base_1x128", "--threads", "2,x"], "--threads: found '2,x'"),
-    (["replay", "--seconds", "0"], "--seconds: found 0"),
-    (["replay", "--rounds", "0"], "--rounds: found 0"),
-    (["replay", "minilm_encode_9"], "minilm_encode_9: found no --model"),
-    (["replay", "minilm_encode_0"], "minilm_encode_0"),
-    (["replay", "huge_1x1"], "huge_1x1"),
+@pytest.mark.parametrize("command, arguments, words", [
+    (disturbed, ["--rounds", "0"], "--rounds 0"),
+    (disturbed, ["--spin", "0"], "found --spin 0"),
+    (disturbed, ["no/such/encore"], "no/such/encore"),
+    (simulate, ["base_1x128", "--threads", "2,x"], "--threads: found '2,x'"),
+    (simulate, ["--seconds", "0"], "--seconds 0"),
+    (simulate, ["--rounds", "0"], "--rounds 0"),
+    (simulate, ["minilm_encode_9"], "minilm_encode_9: found no --model"),
+    (simulate, ["minilm_encode_0"], "minilm_encode_0"),
+    (simulate, ["huge_1x1"], "huge_1x1"),
 ])
-def test_refused(capsys, arguments, words):
-    assert main(arguments) == 2
+def test_refused(capsys, command, arguments, words):
+    assert command.main(arguments) == 2
     output = capsys.readouterr()
     assert output.out == "" and words in output.err and output.err.count("\n") == 1
 
@@ -146,10 +149,10 @@ def test_refused(capsys, arguments, words):
 @pytest.mark.skipif(not ENCORE, reason="wants the encore command: ENCORE")
 def test_with_the_command(capsys):
     flags = ["--workload", "minilm_1x16", "--warm", "--seconds", "0.01"]
-    assert main(["disturbed", ENCORE, "--rounds", "1", "--format", "markdown", "--", *flags]) == 0
+    assert disturbed.main([ENCORE, "--rounds", "1", "--format", "markdown", "--", *flags]) == 0
     assert "| minilm_1x16 | f32 | 2 |" in capsys.readouterr().out
-    assert main(["replay", "minilm_1x64", "--threads", "1,16", "--seconds", "0.01", "--rounds", "1",
-                 "--encore", ENCORE]) == 0
+    assert simulate.main(["minilm_1x64", "--threads", "1,16", "--seconds", "0.01", "--rounds", "1",
+                          "--encore", ENCORE]) == 0
     head, one, many = capsys.readouterr().out.splitlines()
     assert "efficiency" in head and "100 %" in one and many.split()[:3] == ["minilm_1x64", "16",
                                                                            "columns"]

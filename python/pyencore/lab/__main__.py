@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m pyencore.lab report|compare|disturbed|replay|attention: pages, pictures and tables from
-a shell."""
+"""python -m pyencore.lab report|compare|attention: pages, pictures and tables from a shell."""
 
 from __future__ import annotations
 
@@ -41,27 +40,6 @@ two reports differ, their rows are compared as well.
   python -m pyencore.lab compare report.json report.json --precision f32,int8
 """
 
-DISTURBED = """\
-Runs `encore bench` of one or more programs in turns, calm and while another process, pinned to one
-core, spins and sleeps. "Allowed" is what the cores' speeds allow together: the calm time by threads
-/ (threads - the part of the core that the process had).
-
-  python -m pyencore.lab disturbed -- --workload minilm_1x128 --warm
-  python -m pyencore.lab disturbed old/bin/encore new/bin/encore --rounds 3 -- --warm
-"""
-
-REPLAY = """\
-Replays the plans of `encore info --plan` for machines with more cores: tasks cost what they cost
-here on one thread, a stage's hand-over what it costs here on two. A shape is a layer and a batch,
-or minilm_encode_10000: the whole of `encode` of so many texts, which wants --model. Where this
-machine has the threads, the shape is measured too (`encode` of up to 1,024 texts and 12 s).
-docs/scaling.md says what is assumed.
-
-  python -m pyencore.lab replay
-  python -m pyencore.lab replay base_1x128 minilm_8x128 --threads 1,2,16 --format markdown
-  python -m pyencore.lab replay minilm_encode_500 minilm_encode_10000 --model all-MiniLM-L6-v2
-"""
-
 ATTENTION = """\
 Runs `encore attend` with what follows the options, or shows what `encore attend --json` wrote.
 
@@ -79,13 +57,9 @@ def _parser() -> argparse.ArgumentParser:
                                                  "of attention.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, words: str, text: str, pages: bool = True) -> argparse.ArgumentParser:
+    def add(name: str, words: str, text: str) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=words, description=text,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
-        if not pages:
-            command.add_argument("--format", choices=("table", "markdown"), default="table",
-                                 help="what is printed")
-            return command
         command.add_argument("--out", metavar="FILE.html", help="write the page there")
         command.add_argument("--figures", metavar="FOLDER", help="write each figure there")
         command.add_argument("--image", choices=("svg", "png"), default="svg",
@@ -109,28 +83,6 @@ def _parser() -> argparse.ArgumentParser:
                          help="of two programs in turns [5]")
     compare.add_argument("--format", choices=("table", "markdown", "json"), default="table",
                          help="what is printed")
-
-    disturbed = add("disturbed", "calls while one core is slowed", DISTURBED, pages=False)
-    disturbed.add_argument("programs", nargs="*", metavar="PROGRAM",
-                           help="encore commands [the one that is found]")
-    disturbed.add_argument("--core", type=int, metavar="N", help="which core is slowed [the last]")
-    disturbed.add_argument("--spin", type=float, default=500, metavar="US", help="[500]")
-    disturbed.add_argument("--sleep", type=float, default=500, metavar="US", help="[500]")
-    disturbed.add_argument("--rounds", type=int, default=5, metavar="N", help="[5]")
-
-    replay = add("replay", "thread plans on more cores than there are", REPLAY, pages=False)
-    replay.add_argument("shapes", nargs="*", metavar="SHAPE",
-                        default=["base_1x128", "base_8x128", "base_ragged_64"],
-                        help="[base_1x128 base_8x128 base_ragged_64]")
-    replay.add_argument("--threads", default="1,2,4,8,16,32,64,128,192", metavar="N,...",
-                        help="[1,2,4,8,16,32,64,128,192]")
-    replay.add_argument("--seconds", type=float, default=0.5, metavar="S",
-                        help="of each measurement [0.5]")
-    replay.add_argument("--rounds", type=int, default=3, metavar="N",
-                        help="of costs and measured shapes in turns [3]")
-    replay.add_argument("--model", metavar="FOLDER",
-                        help="a BERT's folder, for shapes such as minilm_encode_10000")
-    replay.add_argument("--encore", metavar="PROGRAM", help="the encore command")
 
     attention = add("attention", "who attends to whom, in a model or step by step", ATTENTION)
     attention.add_argument("attention", nargs="?", metavar="FILE.json", help="of encore attend")
@@ -267,60 +219,6 @@ def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequenc
     return "\n".join(lines) + "\n"
 
 
-def _disturbed(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import disturbed, measure, reports
-    from .reports import LabError
-    if args.rounds < 1:
-        raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
-    if not (args.spin > 0 and args.sleep > 0):
-        raise LabError(f"found --spin {args.spin:g} and --sleep {args.sleep:g}, wanted both above "
-                       "0")
-    core = disturbed.last_core() if args.core is None else args.core
-    programs = [measure.find_encore(name) for name in args.programs or [None]]
-    if not any(flag.split("=")[0] == "--threads" for flag in rest):
-        rest = [*rest, "--threads", "2"]
-    rows = disturbed.in_turns(programs, args.rounds,
-                              disturbed.Disturbance(core, args.spin, args.sleep), rest, _tell)
-    print(reports.table_text(disturbed.table(rows), disturbed.NUMBER_COLUMNS,
-                             args.format == "markdown"))
-
-
-def _replay(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import measure, replay, replay_costs, replay_encode, replay_encode_costs, reports
-    from .reports import LabError
-    if rest:
-        raise LabError(f"found '{rest[0]}' behind --, which replay takes nothing of")
-    counts = args.threads.split(",")
-    if not all(count.isdigit() and 0 < int(count) <= 1024 for count in counts):
-        raise LabError(f"--threads: found '{args.threads}', wanted numbers from 1 to 1024: 1,2,16")
-    if not args.seconds > 0:
-        raise LabError(f"--seconds: found {args.seconds:g}, wanted a number above 0")
-    if args.rounds < 1:
-        raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
-    names = dict.fromkeys(args.shapes)
-    works = [replay_encode.workload(name) for name in names if replay_encode.is_workload(name)]
-    layers = [replay.shape(name) for name in names if not replay_encode.is_workload(name)]
-    if works and not args.model:
-        raise LabError(f"{works[0].name}: found no --model, wanted a BERT's folder, whose "
-                       "tokenizer makes tokens of the texts")
-    bound = hasattr(os, "sched_getaffinity")
-    cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
-    encore = measure.find_encore(args.encore)
-    numbers = list(dict.fromkeys(map(int, counts)))
-    tables = []
-    if layers:
-        rows = replay_costs.replay(encore, layers, numbers, args.seconds, cores, args.rounds, _tell)
-        tables.append(reports.table_text(replay.table(rows), replay.NUMBER_COLUMNS,
-                                         args.format == "markdown"))
-    if works:
-        calls = replay_encode_costs.replay_encode(encore, args.model, works, numbers, args.seconds,
-                                                  cores, args.rounds, _tell)
-        tables.append(reports.table_text(replay_encode.encode_table(calls),
-                                         replay_encode.ENCODE_NUMBER_COLUMNS,
-                                         args.format == "markdown"))
-    print("\n\n".join(tables))
-
-
 def _attention(args: argparse.Namespace, rest: Sequence[str]) -> None:
     from . import attention, measure, pages
     from .reports import LabError
@@ -343,8 +241,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .reports import LabError
     try:
         args = _parser().parse_args(given[:at])
-        {"report": _report, "compare": _compare, "disturbed": _disturbed,
-         "replay": _replay, "attention": _attention}[args.command](args, given[at + 1:])
+        commands = {"report": _report, "compare": _compare, "attention": _attention}
+        commands[args.command](args, given[at + 1:])
     except ModuleNotFoundError as error:
         print(f"pyencore.lab: {error.name} is missing: pip install '.[plots]' in a clone of encore",
               file=sys.stderr)

@@ -5,18 +5,14 @@ here (replay_costs.py).
 Plans are `encore info --plan`'s. Tasks are taken as a pool's threads take them (stage_board.cc):
 from the own range first, then from the others'."""
 
-from __future__ import annotations
-
 import dataclasses
 import heapq
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
-from .reports import LabError
+from pyencore.lab.reports import LabError
 
 QUERY_BLOCK = 64  # attention's, where it is a stage of its own
 ROWS_OF_TASK = 128  # at most: kRowsOfTask of nn/thread_plan.h
@@ -35,29 +31,29 @@ class Shape:
     lengths: tuple[int, ...]
 
     @property
-    def tokens(self) -> int:
+    def tokens(self):
         return sum(self.lengths)
 
-    def flags(self) -> list[str]:
+    def flags(self):
         return ["--d-model", str(self.d_model), "--heads", str(self.heads), "--d-ff",
                 str(self.d_ff), "--lengths", ",".join(map(str, self.lengths))]
 
-    def before(self, rows: int) -> float:
+    def before(self, rows):
         """Operations up to queries, keys and values."""
         return 6.0 * rows * self.d_model ** 2
 
-    def after(self, rows: int) -> float:
+    def after(self, rows):
         """Of what follows attention."""
         return rows * (2.0 * self.d_model ** 2 + 4.0 * self.d_model * self.d_ff)
 
-    def products(self, rows: int) -> float:
+    def products(self, rows):
         return self.before(rows) + self.after(rows)
 
-    def attention(self, queries: int, keys: int) -> float:
+    def attention(self, queries, keys):
         return 4.0 * queries * keys * self.d_model
 
 
-def shape(name: str) -> Shape:
+def shape(name):
     """base_8x128 and the like; base_ragged_64: 64 lengths around 64 tokens, from 8 to 512, drawn as
     those of `encore bench` are, but others."""
     parts = name.split("_")
@@ -85,7 +81,7 @@ class Machine:
     line_across: float = 200e-9
     line_sockets: float = 500e-9
 
-    def hand_over_of(self, threads: int) -> float:
+    def hand_over_of(self, threads):
         """Threads beyond the second one add a line each; they wake in a tree."""
         if threads < 2:
             return 0.0
@@ -100,12 +96,12 @@ class Machine:
 @dataclasses.dataclass(frozen=True)
 class Stage:
     """Tasks' seconds on one core; in order: whoever is free takes the next."""
-    tasks: Sequence[float]
+    tasks: list
     in_order: bool = False
 
 
-def makespan(stage: Stage, threads: int, speeds: Sequence[float] | None = None) -> float:
-    """Seconds until all tasks are done, taken as StageBoard has it. speeds: of each thread."""
+def makespan(stage, threads):
+    """Seconds until all tasks are done, taken as StageBoard has it."""
     tasks = stage.tasks
     threads = min(threads, len(tasks))
     ranges = 1 if stage.in_order else threads
@@ -125,23 +121,20 @@ def makespan(stage: Stage, threads: int, speeds: Sequence[float] | None = None) 
             else:
                 taken = range(own[1] - size, own[1])
                 own[1] -= size
-            speed = 1.0 if speeds is None else speeds[thread]
-            now += sum(tasks[t] for t in taken) / speed
+            now += sum(tasks[t] for t in taken)
             end = max(end, now)
             heapq.heappush(free, (now, thread))
             break
     return end
 
 
-def _even(count: int, parts: int) -> list[int]:
+def _even(count, parts):
     return [count // parts + (i < count % parts) for i in range(parts)]
 
 
-# Seconds of a task on one core: operations of products, of attention, and rows at once.
-Seconds = Callable[[float, float, int], float]
+# `seconds` below: of a task on one core, by its operations of products and attention and its rows.
 
-
-def _by_sequences(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+def _by_sequences(layer, plan, seconds):
     tasks = []
     # The largest first, as threads take them; equals as they are.
     for group in sorted(plan["threads"]["groups"], key=lambda group: -int(group["rows"])):
@@ -153,7 +146,7 @@ def _by_sequences(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[
     return [Stage(tasks, in_order=True)]
 
 
-def _by_rows(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+def _by_rows(layer, plan, seconds):
     blocks = plan["threads"]["row_blocks"]
     before = Stage([seconds(layer.before(rows), 0.0, rows) for rows in blocks])
     if plan["threads"]["attention_apart"]:
@@ -176,13 +169,13 @@ def _by_rows(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage
     return [before, Stage(tasks)]
 
 
-def _by_columns(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+def _by_columns(layer, plan, seconds):
     threads = plan["threads"]
     count, tokens = threads["threads"], layer.tokens
     panels = {matrix["name"]: matrix["panels"] for matrix in plan["matrices"]}
     attention = sum(layer.attention(n, n) for n in layer.lengths)
 
-    def product(name: str, flops: float) -> Stage:
+    def product(name, flops):
         total = panels[name]
         return Stage([seconds(flops * part / total, 0.0, tokens)
                       for part in _even(total, min(total, count))])
@@ -201,7 +194,7 @@ def _by_columns(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[St
             product("linear2", wide), norm]
 
 
-def stages(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
+def stages(layer, plan, seconds):
     """A layer's stages under `encore info --plan --json`'s plan."""
     by = {"sequences": _by_sequences, "rows": _by_rows, "columns": _by_columns}
     return by[plan["threads"]["kind"]](layer, plan, seconds)
@@ -210,13 +203,13 @@ def stages(layer: Shape, plan: dict[str, Any], seconds: Seconds) -> list[Stage]:
 @dataclasses.dataclass(frozen=True)
 class Costs:
     """Of one model on this machine, measured (replay_costs.py)."""
-    products: Callable[[int], float]  # operations a second of one core on so many rows
+    products: object  # function of rows: operations a second of one core on so many rows
     attention: float  # the same of attention
     # How many times as long products take whose thread has MANY_ROWS or more, which come from L3.
     many_rows: float = 1.0
     busy: float = 1.0  # and any task while the other core works
 
-    def seconds(self, threads: int, rows_of_thread: float) -> Seconds:
+    def seconds(self, threads, rows_of_thread):
         """Under a plan of so many threads with so many rows each."""
         many = float(np.interp(rows_of_thread, (FEW_ROWS, MANY_ROWS), (1.0, self.many_rows)))
         busy = self.busy if threads > 1 else 1.0
@@ -224,7 +217,7 @@ class Costs:
             many * products / self.products(rows) + attention / self.attention)
 
 
-def simulated(layer: Shape, plan: dict[str, Any], costs: Costs, machine: Machine) -> float:
+def simulated(layer, plan, costs, machine):
     """Seconds of a layer."""
     count = plan["threads"]["threads"]
     seconds = costs.seconds(count, layer.tokens / count)
@@ -233,26 +226,11 @@ def simulated(layer: Shape, plan: dict[str, Any], costs: Costs, machine: Machine
 
 
 @dataclasses.dataclass(frozen=True)
-class ReplayedRow:
-    shape: str
-    threads: int
-    plan: str
-    simulated: float
-    efficiency: float  # of one thread's simulated time
-    measured: float | None
-    ratio: float | None  # measured over simulated, the median of the rounds
+class Replayed:
+    """Seconds of a call, by its parts, and the kinds of its batches' plans."""
+    parts: dict
+    kinds: tuple
 
-
-def table(rows: Sequence[ReplayedRow]) -> list[list[str]]:
-    lines = [["shape", "threads", "plan by", "simulated us", "efficiency", "measured us",
-              "measured over simulated"]]
-    for row in rows:
-        measured = ["", ""]
-        if row.measured is not None:
-            measured = [f"{row.measured * 1e6:,.0f}", f"{row.ratio:.3f}"]
-        lines.append([row.shape, str(row.threads), row.plan, f"{row.simulated * 1e6:,.0f}",
-                      f"{100 * row.efficiency:.0f} %", *measured])
-    return lines
-
-
-NUMBER_COLUMNS = (1, 3, 4, 5, 6)
+    @property
+    def seconds(self):
+        return sum(self.parts.values())

@@ -2,23 +2,17 @@
 """Texts and folders of models for replayed `encode`: words of a real vocabulary, weights drawn at
 random, as seconds do not depend on them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-
 from pyencore._safetensors import to_bytes
+from pyencore.lab import measure
+from pyencore.lab.reports import LabError
 
-from . import measure
-from .reports import LabError
 
-
-def drawn(folder: str, count: int) -> list[str]:
+def drawn(folder, count):
     """Texts of 3 to 100 words, as those of `encore bench --model`: lengths log-normal around 20,
     words as frequent as 1 / their place in vocab.txt."""
     path = os.path.join(folder, "vocab.txt")
@@ -40,18 +34,17 @@ def drawn(folder: str, count: int) -> list[str]:
     return texts
 
 
-def write_texts(path: str, texts: Sequence[str]) -> None:
+def write_texts(path, texts):
     with open(path, "w", encoding="utf-8") as file:
         file.writelines(text + "\n" for text in texts)
 
 
-def token_counts(encore: str, folder: str, texts_path: str) -> tuple[int, ...]:
+def token_counts(encore, folder, texts_path):
     lines = measure.run([encore, "tokenize", "--model", folder, "--input", texts_path])
     return tuple(line.count(",") + 1 for line in lines.splitlines())
 
 
-def write_folder(source: str, path: str, d_model: int, heads: int, d_ff: int,
-                 layers: int) -> None:
+def write_folder(source, path, d_model, heads, d_ff, layers):
     """A BERT of these sizes with the tokenizer and the pooling of `source`."""
     os.makedirs(path)
     config = _changed(source, path, "config.json", {
@@ -70,10 +63,10 @@ def write_folder(source: str, path: str, d_model: int, heads: int, d_ff: int,
         file.write(to_bytes(_weights(config, d_model, d_ff, layers)))
 
 
-def _changed(source: str, path: str, name: str, changes: dict[str, Any]) -> dict[str, Any]:
+def _changed(source, path, name, changes):
     try:
         with open(os.path.join(source, name), encoding="utf-8") as file:
-            config: dict[str, Any] = json.load(file)
+            config = json.load(file)
     except (OSError, ValueError) as error:
         raise LabError(f"{os.path.join(source, name)}: cannot be read: {error}") from None
     config.update(changes)
@@ -82,19 +75,19 @@ def _changed(source: str, path: str, name: str, changes: dict[str, Any]) -> dict
     return config
 
 
-def _weights(config: dict[str, Any], d_model: int, d_ff: int, layers: int) -> dict[str, Any]:
+def _weights(config, d_model, d_ff, layers):
     random = np.random.default_rng(2026)
-    weights: dict[str, Any] = {}
+    weights = {}
 
-    def matrix(name: str, rows: int, columns: int) -> None:
+    def matrix(name, rows, columns):
         drawn_values = random.standard_normal((rows, columns), dtype=np.float32)
         weights[f"{name}.weight"] = 0.02 * drawn_values
 
-    def linear(name: str, rows: int, columns: int) -> None:
+    def linear(name, rows, columns):
         matrix(name, rows, columns)
         weights[f"{name}.bias"] = np.zeros(rows, np.float32)
 
-    def norm(name: str) -> None:
+    def norm(name):
         weights[f"{name}.weight"] = np.ones(d_model, np.float32)
         weights[f"{name}.bias"] = np.zeros(d_model, np.float32)
 

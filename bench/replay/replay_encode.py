@@ -2,24 +2,11 @@
 """`encode` of many texts replayed: tokenizing, batches, embedding, layers and pooling as
 engine/text/stream.cc has them. What each takes is measured here (replay_encode_costs.py)."""
 
-from __future__ import annotations
-
-import collections
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
-from .replay import (
-    MODELS,
-    ROWS_OF_TASK,
-    Costs,
-    Machine,
-    Shape,
-    Stage,
-    makespan,
-    simulated,
-)
-from .reports import LabError
+from pyencore.lab.reports import LabError
+
+from replay import MODELS, ROWS_OF_TASK, Replayed, Shape, Stage, makespan, simulated
 
 LAYERS = {"minilm": 6, "base": 12, "large": 24}
 
@@ -41,15 +28,15 @@ class Workload:
     texts: int
 
     @property
-    def name(self) -> str:
+    def name(self):
         return self.layer.name
 
 
-def is_workload(name: str) -> bool:
+def is_workload(name):
     return name.split("_")[1:2] == ["encode"]
 
 
-def workload(name: str) -> Workload:
+def workload(name):
     """minilm_encode_10000 and the like."""
     parts = name.split("_")
     if len(parts) != 3 or parts[0] not in MODELS or not parts[2].isdigit() or not int(parts[2]):
@@ -67,16 +54,16 @@ class TextCosts:
     fresh: float  # a byte of new memory, which the caller alone touches first
 
 
-def chunks(lengths: Sequence[int]) -> Iterator[Sequence[int]]:
+def chunks(lengths):
     """Texts whose tokens are held at once."""
     for begin in range(0, len(lengths), CHUNK_TEXTS):
         yield lengths[begin:begin + CHUNK_TEXTS]
 
 
-def batches(lengths: Sequence[int], threads: int) -> list[tuple[int, ...]]:
+def batches(lengths, threads):
     """Of one chunk: the longest texts first, as many as fit."""
     most = max(LEAST_TOKENS, TOKENS_OF_THREAD * threads)
-    made: list[list[int]] = []
+    made = []
     tokens = 0
     for length in sorted(lengths, reverse=True):
         if not made or tokens + length > most:
@@ -87,22 +74,7 @@ def batches(lengths: Sequence[int], threads: int) -> list[tuple[int, ...]]:
     return [tuple(batch) for batch in made]
 
 
-@dataclasses.dataclass(frozen=True)
-class Replayed:
-    """Seconds of a call, by its parts."""
-    tokenizing: float
-    rows: float
-    layers: float
-    serial: float
-    memory: float
-    kinds: tuple[str, ...]  # of batches' plans
-
-    @property
-    def seconds(self) -> float:
-        return self.tokenizing + self.rows + self.layers + self.serial + self.memory
-
-
-def new_bytes(work: Workload, lengths: Sequence[int], threads: int) -> int:
+def new_bytes(work, lengths, threads):
     """Of the result, which is filled with zeros, and of a call's scratch, where that is more than a
     model keeps: the encoder's workspace (nn/scratch_plan.cc, without padding) and its input, with a
     quarter more than it needs. The caller touches them alone."""
@@ -120,14 +92,12 @@ def new_bytes(work: Workload, lengths: Sequence[int], threads: int) -> int:
     return result + min(workspace, MOST_TOUCHED) + min(x, MOST_TOUCHED)
 
 
-def replayed(work: Workload, lengths: Sequence[int], threads: int,
-             plan: Callable[[Shape, int], dict[str, Any]], costs: Costs, text: TextCosts,
-             machine: Machine) -> Replayed:
+def replayed(work, lengths, threads, plan, costs, text, machine):
     """encode of texts of these lengths. plan(layer with a batch, threads): the engine's."""
     tokenizing = rows = layers = 0.0
     kinds = []
 
-    def stage(tasks: list[float], in_order: bool = False) -> float:
+    def stage(tasks, in_order=False):
         return (makespan(Stage(tasks, in_order), threads) +
                 machine.hand_over_of(min(threads, len(tasks))))
 
@@ -144,37 +114,7 @@ def replayed(work: Workload, lengths: Sequence[int], threads: int,
             found = plan(layer, threads)
             kinds.append(found["threads"]["kind"])
             layers += work.layers * (simulated(layer, found, costs, machine) + text.cold)
-    return Replayed(tokenizing, rows, layers, text.serial * sum(lengths),
-                    text.fresh * new_bytes(work, lengths, threads), tuple(kinds))
-
-
-@dataclasses.dataclass(frozen=True)
-class EncodeRow:
-    workload: str
-    threads: int
-    replayed: Replayed
-    efficiency: float
-    measured: float | None
-    ratio: float | None
-
-
-def encode_table(rows: Sequence[EncodeRow]) -> list[list[str]]:
-    lines = [["encode", "threads", "batches, by", "simulated ms", "efficiency", "tokenizing",
-              "embedding and pooling", "one thread", "new memory", "measured ms",
-              "measured over simulated"]]
-    for row in rows:
-        call = row.replayed
-        kinds = collections.Counter(call.kinds)
-        measured = ["", ""]
-        if row.measured is not None:
-            measured = [f"{row.measured * 1e3:,.1f}", f"{row.ratio:.3f}"]
-        lines.append([row.workload, str(row.threads),
-                      ", ".join(f"{n} {kind}" for kind, n in kinds.items()),
-                      f"{call.seconds * 1e3:,.1f}", f"{100 * row.efficiency:.0f} %",
-                      *(f"{100 * part / call.seconds:.1f} %"
-                        for part in (call.tokenizing, call.rows, call.serial, call.memory)),
-                      *measured])
-    return lines
-
-
-ENCODE_NUMBER_COLUMNS = (1, 3, 4, 5, 6, 7, 8, 9, 10)
+    return Replayed({"tokenizing": tokenizing, "embedding and pooling": rows,
+                     "one thread": text.serial * sum(lengths),
+                     "new memory": text.fresh * new_bytes(work, lengths, threads),
+                     "layers": layers}, tuple(kinds))

@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `encode` takes here beyond layers, and whole calls replayed beside the measured ones."""
-
-from __future__ import annotations
+"""What `encode` takes here beyond layers."""
 
 import contextlib
 import dataclasses
 import mmap
 import os
-import tempfile
 import time
-from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
+from pyencore.lab import measure
 
-from . import measure, replay_texts
-from .replay import FEW_ROWS, Costs, Machine, Shape
-from .replay_costs import Tell, bench_seconds, beside, calibrate, plan_of
-from .replay_encode import EncodeRow, Replayed, TextCosts, Workload, batches, replayed
+import replay_texts
+from replay import FEW_ROWS
+from replay_costs import bench_seconds, calibrate, plan_of
+from replay_encode import TextCosts, batches, replayed
 
 MOST_MEASURED = 1024  # texts, which `encore bench --texts` takes
 MOST_SECONDS = 12.0  # of a call that is measured
@@ -37,7 +33,7 @@ class TimedTexts:
     wide_two_layers: float
 
 
-def fresh_seconds() -> float:
+def fresh_seconds():
     """Of a byte of new memory that is filled with zeros, by the fastest of some. In large pages
     where the system has them, as base/aligned_buffer.cc asks for."""
     size, best = 1 << 26, float("inf")
@@ -54,8 +50,7 @@ def fresh_seconds() -> float:
     return best / size
 
 
-def costs_of_texts(timed: TimedTexts, hand_overs: float, cold: float,
-                   fresh: float) -> TextCosts:
+def costs_of_texts(timed, hand_overs, cold, fresh):
     """What a model of one layer takes beyond that layer. What two threads do not halve is taken for
     the caller's alone. hand_overs: seconds a token of it that are the stages'."""
     narrow = max(2 * timed.narrow - timed.narrow_two_layers, 0.0)
@@ -69,29 +64,29 @@ def costs_of_texts(timed: TimedTexts, hand_overs: float, cold: float,
 class Bench:
     """Texts and folders in a temporary folder, and their timing."""
 
-    def __init__(self, encore: str, source: str, path: str, seconds: float) -> None:
+    def __init__(self, encore, source, path, seconds):
         self.encore, self.source, self.path, self.seconds = encore, source, path, seconds
-        self._lengths: dict[int, tuple[int, ...]] = {}
+        self._lengths = {}
 
-    def texts(self, count: int) -> str:
+    def texts(self, count):
         path = os.path.join(self.path, f"{count}.txt")
         if not os.path.exists(path):
             replay_texts.write_texts(path, replay_texts.drawn(self.source, count))
         return path
 
-    def lengths(self, count: int) -> tuple[int, ...]:
+    def lengths(self, count):
         if count not in self._lengths:
             self._lengths[count] = replay_texts.token_counts(self.encore, self.source,
                                                              self.texts(count))
         return self._lengths[count]
 
-    def folder(self, d_model: int, heads: int, d_ff: int, layers: int) -> str:
+    def folder(self, d_model, heads, d_ff, layers):
         path = os.path.join(self.path, "_".join(map(str, (d_model, heads, d_ff, layers))))
         if not os.path.exists(path):
             replay_texts.write_folder(self.source, path, d_model, heads, d_ff, layers)
         return path
 
-    def seconds_of(self, folder: str, texts: int, threads: Sequence[int]) -> list[float]:
+    def seconds_of(self, folder, texts, threads):
         """Of a call, the fastest one."""
         report = measure.bench(self.encore, [
             "--model", folder, "--texts", self.texts(texts), "--precision", "f32", "--threads",
@@ -99,10 +94,10 @@ class Bench:
         # The first rows are of one query.
         return [row["seconds"]["min"] for row in report["rows"][len(threads):]]
 
-    def text_costs(self, work: Workload, machine: Machine) -> TextCosts:
+    def text_costs(self, work, machine):
         lengths = self.lengths(TIMED_TEXTS)
 
-        def of(d_model: int, layers: int, threads: Sequence[int] = (1,)) -> list[float]:
+        def of(d_model, layers, threads=(1,)):
             folder = self.folder(d_model, d_model // 16, THIN, layers)
             found = self.seconds_of(folder, TIMED_TEXTS, threads)
             return [seconds / sum(lengths) for seconds in found]
@@ -118,52 +113,29 @@ class Bench:
             hand_overs * machine.hand_over / sum(lengths), max(cold - warm, 0.0),
             fresh_seconds())
 
-    def measured(self, work: Workload, threads: Sequence[int]) -> list[float]:
+    def measured(self, work, threads):
         layer = work.layer
         folder = self.folder(layer.d_model, layer.heads, layer.d_ff, work.layers)
         return self.seconds_of(folder, work.texts, threads)
 
 
-def replay_encode(encore: str, source: str, works: Sequence[Workload], threads: Sequence[int],
-                  seconds: float, cores: int, rounds: int = 3,
-                  tell: Tell = lambda text: None) -> list[EncodeRow]:
-    """As replay_costs.replay, of whole calls. source: a BERT's folder, with its tokenizer."""
-    took: dict[tuple[str, int], list[Replayed]] = {}
-    found: dict[tuple[str, int], list[float]] = {}
+class Calls:
+    """Calls of `encode`, for simulate.py."""
 
-    def plan(layer: Shape, count: int) -> dict[str, Any]:
-        return plan_of(encore, layer, count)
+    parts = ("tokenizing", "embedding and pooling", "one thread", "new memory")
 
-    with tempfile.TemporaryDirectory() as path:
-        bench = Bench(encore, source, path, seconds)
-        for i in range(rounds):
-            known: dict[int, tuple[Costs, Machine, TextCosts]] = {}
-            for work in works:
-                model = work.layer.d_model
-                if model not in known:
-                    tell(f"round {i + 1} of {rounds}: {work.name}: costs of tasks")
-                    costs, machine = calibrate(encore, work.layer, seconds, tell)
-                    known[model] = costs, machine, bench.text_costs(work, machine)
-                costs, machine, text = known[model]
-                tell(f"round {i + 1} of {rounds}: {work.name}")
-                lengths = bench.lengths(work.texts)
-                for count in dict.fromkeys([1, *threads]):
-                    took.setdefault((work.name, count), []).append(
-                        replayed(work, lengths, count, plan, costs, text, machine))
-                here = [count for count in threads if count <= cores]
-                if (work.texts > MOST_MEASURED or not here or
-                        took[(work.name, 1)][0].seconds > MOST_SECONDS):
-                    continue
-                for count, value in zip(here, bench.measured(work, here), strict=True):
-                    found.setdefault((work.name, count), []).append(value)
-    rows = []
-    for work in works:
-        middle = {count: sorted(took[(work.name, count)], key=lambda one: one.seconds)[rounds // 2]
-                  for count in dict.fromkeys([1, *threads])}
-        for count in threads:
-            key = (work.name, count)
-            made = middle[count]
-            rows.append(EncodeRow(work.name, count, made,
-                                  middle[1].seconds / made.seconds / count,
-                                  *beside(found.get(key), [one.seconds for one in took[key]])))
-    return rows
+    def __init__(self, encore, bench, seconds, tell):
+        self.encore, self.bench, self.seconds, self.tell = encore, bench, seconds, tell
+
+    def costs(self, work):
+        costs, machine = calibrate(self.encore, work.layer, self.seconds, self.tell)
+        return costs, self.bench.text_costs(work, machine), machine
+
+    def simulate(self, work, threads, costs):
+        return replayed(work, self.bench.lengths(work.texts), threads,
+                        lambda layer, count: plan_of(self.encore, layer, count), *costs)
+
+    def measure(self, work, threads, alone):
+        if work.texts > MOST_MEASURED or alone > MOST_SECONDS:
+            return []
+        return self.bench.measured(work, threads)

@@ -94,7 +94,8 @@ class Shell:
         files = [path]
         if path.suffix == ".py" and path.exists():  # and what it shares with others
             files = [path, *path.parent.glob("*.py")]
-        if path.parent.name == "bench":  # of build/: its source, and what benchmarks share
+        # Of build/: its source, and what benchmarks share.
+        if path.parent.name == "bench" and path.suffix != ".py":
             source = self.root / "bench" / f"{path.name}.cc"
             files = [source, self.root / "bench/common.cc"] if source.exists() else []
         return "\n".join(file.read_text() for file in files if file.exists())

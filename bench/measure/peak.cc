@@ -71,7 +71,7 @@ double PeakMeter::Measure() {
   double best = 0;
   for (int window = 0; window < kWindows; ++window) {
     std::fill(speed_.begin(), speed_.end(), 0.0);
-    internal::RunTeam(executor_, [this](internal::Team& team) {
+    (void)internal::RunTeam(executor_, [this](internal::Team& team) {
       // One task a thread. The first stage wakes all of them, so that they start the next together.
       // A thread that is late all the same leaves its speed at 0.
       const size_t tasks = static_cast<size_t>(team.threads());

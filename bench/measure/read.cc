@@ -87,7 +87,7 @@ Result<ReadMeter> ReadMeter::Create(const Executor& executor, size_t bytes) {
   const size_t parts = bytes < kInParts ? 1 : (bytes + kPart - 1) / kPart;
   meter.part_ = steps / parts * kStep;
   // By the threads that read them later, since a page lies near the core that writes to it first.
-  internal::RunTeam(executor, [&](internal::Team& team) {
+  (void)internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(meter.buffers_.size(), [&](size_t i, int) {
       internal::AlignedBuffer<uint32_t>& buffer = meter.buffers_[i];
       for (size_t j = 0; j < buffer.size(); ++j) {
@@ -111,7 +111,7 @@ double ReadMeter::Window(size_t rounds) {
     uint32_t sink = 0;
     return read_(buffers_[i].data() + begin, part_, times, &sink);
   };
-  internal::RunTeam(executor_, [&](internal::Team& team) {
+  (void)internal::RunTeam(executor_, [&](internal::Team& team) {
     // The first stage wakes the threads and fills caches, so that they start the next together.
     team.ForEach(spans.size(), [&](size_t i, int) { read(i, rounds > 1 ? rounds / 8 + 1 : 0); });
     team.ForEach(spans.size(), [&](size_t i, int) {

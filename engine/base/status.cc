@@ -14,8 +14,9 @@ namespace encore::inline v0_1 {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   // In the order of ErrorCode.
-  constexpr std::string_view kNames[] = {
-      "Ok", "InvalidArgument", "NotFound", "Unsupported", "CorruptData", "Io", "OutOfMemory"};
+  constexpr std::string_view kNames[] = {"Ok",          "InvalidArgument", "NotFound",
+                                         "Unsupported", "CorruptData",     "Io",
+                                         "OutOfMemory", "Cancelled",       "DeadlineExceeded"};
   const auto place = static_cast<size_t>(code);
   return place < std::size(kNames) ? kNames[place] : "Unknown";
 }

@@ -292,7 +292,8 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     failure.Keep(std::move(status));
   };
   const bool few = tokens * width <= kInlineFloats;
-  RunParallel(few ? Executor() : executor, DivCeil(tokens, kRowsPerTask), task);
+  ENCORE_RETURN_IF_ERROR(
+      RunParallel(few ? Executor() : executor, DivCeil(tokens, kRowsPerTask), task));
   return failure.status();
 }
 

@@ -164,11 +164,11 @@ Status LanguageHead::Transform(ConstView hidden, MutableView transformed,
   const size_t rows = hidden.dim(0);
   const size_t tasks = DivCeil(rows, kRows);
   FirstFailure failure;
-  RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
+  ENCORE_RETURN_IF_ERROR(RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
     const size_t begin = task * kRows;
     const size_t end = std::min(rows, begin + kRows);
     failure.Keep(TransformRows(RowRange(hidden, begin, end), RowRange(transformed, begin, end)));
-  });
+  }));
   return failure.status();
 }
 

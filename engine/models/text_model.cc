@@ -252,13 +252,13 @@ Status TextModel::Means(const TokenBatch& batch, float* means, const Executor& e
   const auto ids_of = [&](size_t b) {
     return batch.ids.subspan(batch.seq_starts[b], batch.seq_starts[b + 1] - batch.seq_starts[b]);
   };
-  RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
+  ENCORE_RETURN_IF_ERROR(RunParallel(tasks == 1 ? Executor() : executor, tasks, [&](size_t task) {
     const size_t end = sequences * (task + 1) / tasks;
     for (size_t b = sequences * task / tasks; b < end; ++b) {
       if (b + 1 < end) table_->Prefetch(ids_of(b + 1));
       table_->Mean(ids_of(b), means + b * d_model());
     }
-  });
+  }));
   return {};
 }
 

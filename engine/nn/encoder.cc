@@ -117,16 +117,17 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
         internal::MachineCaches(), pass.At<size_t>(plan->words), internal::RunUnevenly(executor));
   }
   const int threads = static_cast<int>(pass.thread_plan.threads);
-  internal::RunTeam(executor, threads, [&](internal::Team& team) {
+  return internal::RunTeam(executor, threads, [&](internal::Team& team) {
     if (!pass.tables->empty()) pass.tables->Fill(team, pass.longest, pass.tables_memory());
     run_layers(team, pass);
   });
-  return {};
 }
 
 Result<Encoder> Encoder::Create(const EncoderConfig& config, const EncoderWeights& weights,
-                                const EncoderOptions& options) {
+                                const EncoderOptions& given) {
   return internal::Guarded("an encoder", [&]() -> Result<Encoder> {
+    EncoderOptions options = given;
+    options.executor = given.executor.WithoutStop();
     ENCORE_ASSIGN_OR_RETURN(internal::PreparedEncoder prepared,
                             internal::PreparedEncoder::Create(config, weights, options));
     ENCORE_ASSIGN_OR_RETURN(internal::PackedPanels panels, internal::PackOrMap(options, &prepared));
@@ -202,7 +203,7 @@ Status Encoder::Impl::Forward(const Batch& batch, ConstView x, MutableView y,
       [&](internal::Team& team, const internal::Pass& pass) {
         internal::ConstRows in{x.data(), internal::RowStride(x)};
         if (prepared.sizes.keeps_encoder_input) internal::KeepEncoderInput(team, pass, in);
-        for (size_t i = 0; i < prepared.layers.size(); ++i) {
+        for (size_t i = 0; i < prepared.layers.size() && !team.IsStopped(); ++i) {
           internal::EncoderBlock(team, pass, prepared.layers[i], i, in, out);
           in = out;
         }
@@ -253,7 +254,7 @@ Status Encoder::ForwardRows(const Batch& batch, OutputRows rows, MutableView x, 
     return impl_->RunPass(
         batch, taps, workspace, executor, [&](internal::Team& team, const internal::Pass& pass) {
           if (keeps_encoder_input) internal::KeepEncoderInput(team, pass, in);
-          for (size_t i = 0; i < last; ++i) {
+          for (size_t i = 0; i < last && !team.IsStopped(); ++i) {
             internal::EncoderBlock(team, pass, impl_->prepared.layers[i], i, in, in);
           }
           if (all_rows) {

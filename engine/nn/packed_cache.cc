@@ -113,7 +113,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
   const auto compare = [&](const void* found, const std::byte* wanted, size_t bytes) {
     if (bytes != 0 && std::memcmp(found, wanted, bytes) != 0) same = false;
   };
-  RunTeam(executor, [&](Team& team) {
+  const Status compared = RunTeam(executor, [&](Team& team) {
     const std::byte* vectors = file + cache.vectors;
     const std::byte* panels = file + cache.panels;
     for (size_t i = 0; i < prepared->matrices.size(); ++i) {
@@ -151,7 +151,7 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
       if (m.ends_layer && options.layer_packed) options.layer_packed();
     }
   });
-  return same;
+  return compared.ok() && same;
 }
 
 enum class Check {

@@ -204,7 +204,7 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
   }
   const size_t none = matrices.size();
   std::atomic<size_t> bad{none};  // the first that cannot be packed
-  RunTeam(options.executor, [&](Team& team) {
+  ENCORE_RETURN_IF_ERROR(RunTeam(options.executor, [&](Team& team) {
     for (size_t i = 0; i < matrices.size(); ++i) {
       const MatrixToPack& m = matrices[i];
       WeightSource source = m.source;
@@ -220,7 +220,7 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
       });
       if (m.ends_layer && options.layer_packed) options.layer_packed();
     }
-  });
+  }));
   if (bad == none) {
     for (const RelativeToPack& r : relative) {
       ENCORE_RETURN_IF_ERROR(

@@ -174,7 +174,7 @@ Status PackRelative(const RelativeToPack& relative, const RelativeRows& rows,
   }
   if (config.content_to_position) packed.key_data = data;
   if (config.position_to_content) packed.queries.data = data + KeyBytes(relative);
-  RunTeam(executor, [&](Team& team) {
+  ENCORE_RETURN_IF_ERROR(RunTeam(executor, [&](Team& team) {
     const Rows x{embeddings.data(), ld};
     ReadEmbeddings(team, relative, rows.used(), x);
     if (shared || config.position_to_content) pq.Run(team, x, *q_matrix, packed.rows);
@@ -186,7 +186,7 @@ Status PackRelative(const RelativeToPack& relative, const RelativeRows& rows,
     if (config.position_to_content) {
       MakeHeads(team, packed, layer.sizes.heads, pq.From(0), packed.queries);
     }
-  });
+  }));
   return {};
 }
 

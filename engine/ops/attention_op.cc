@@ -202,7 +202,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
                                    " and v of shape " + v.shape().ToString());
     }
     const internal::SoftmaxKernels& softmax = internal::GetSoftmaxKernels();
-    internal::RunTeam(options.executor, [&](internal::Team& team) {
+    ENCORE_RETURN_IF_ERROR(internal::RunTeam(options.executor, [&](internal::Team& team) {
       // In here, under the default rounding mode.
       const float scale = static_cast<float>(
           options.scale != 0 ? options.scale : 1.0 / std::sqrt(static_cast<double>(head_size)));
@@ -242,7 +242,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
           }
         }
       });
-    });
+    }));
     return {};
   });
 }

@@ -92,7 +92,7 @@ Result<StoredVectors> Store(ConstView vectors, DType type, const Executor& execu
   void* const out = stored.vectors.data();
   auto* const scales = static_cast<float*>(stored.scales.data());
   const WeightSource source = WeightSource::One(vectors);
-  RunTeam(executor, [&](Team& team) {
+  ENCORE_RETURN_IF_ERROR(RunTeam(executor, [&](Team& team) {
     team.ForEach(DivCeil(rows, kRowsAtOnce), [&](size_t task, int) {
       const size_t begin = task * kRowsAtOnce;
       const size_t end = std::min(rows, begin + kRowsAtOnce);
@@ -102,7 +102,7 @@ Result<StoredVectors> Store(ConstView vectors, DType type, const Executor& execu
         StoreBf16(vectors, begin, end, static_cast<uint16_t*>(out));
       }
     });
-  });
+  }));
   for (size_t r = 0; type == DType::kI8 && r < rows; ++r) {
     if (std::isfinite(scales[r])) continue;
     return InvalidArgument("row " + std::to_string(r) +

@@ -63,8 +63,8 @@ Status Multiply(ConstView x, const PackedMatrix& packed, MutableView y, const Ex
     args.c = {y_copy.data(), b.n};
   }
 
-  internal::RunTeam(
-      executor, [&](internal::Team& team) { internal::Gemm(team, args, packed.blocking(), m); });
+  ENCORE_RETURN_IF_ERROR(internal::RunTeam(
+      executor, [&](internal::Team& team) { internal::Gemm(team, args, packed.blocking(), m); }));
 
   if (y_copy.data() != nullptr) CopyMatrix(ConstView(y_copy.data(), y.shape()), y);
   return {};

@@ -218,7 +218,7 @@ Status Score(const RowGroups& queries, const DocumentRows& documents,
   for (size_t first = 0; first < num_queries;) {
     ENCORE_ASSIGN_OR_RETURN(const std::vector<PackedMatrix> packed,
                             PackQueries(queries, first, kernel));
-    RunTeam(options.executor, [&](Team& team) {
+    ENCORE_RETURN_IF_ERROR(RunTeam(options.executor, [&](Team& team) {
       team.ForEach(num_documents, [&](size_t d, int thread) {
         const MaxScratch own = scratch.Of(thread);
         const size_t row = document_starts[d];
@@ -233,7 +233,7 @@ Status Score(const RowGroups& queries, const DocumentRows& documents,
           }
         }
       });
-    });
+    }));
     first += packed.size();
   }
   return {};

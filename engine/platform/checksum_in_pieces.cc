@@ -16,7 +16,7 @@ namespace encore::inline v0_1::internal {
 uint64_t ChecksumInPieces(const Executor& executor, std::span<const std::byte> bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::vector<uint64_t> pieces(DivCeil(bytes.size(), kPiece));
-  RunTeam(executor, [&](Team& team) {
+  (void)RunTeam(executor.WithoutStop(), [&](Team& team) {
     team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
       const size_t begin = i * kPiece;
       pieces[i] = ChecksumOf(bytes.subspan(begin, std::min(kPiece, bytes.size() - begin)));

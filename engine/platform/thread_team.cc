@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 
 #if defined(ENCORE_HAVE_OPENMP)
@@ -87,11 +88,12 @@ class CallThreads final : public StageThreads {
 struct RecipeRunner {
   RecipeFn fn;
   const void* recipe;
+  CallStop* stop;  // null if the call runs to its end
 
   // As thread 0.
   void Run(StageThreads* stages, int threads) const {
     const FpEnvScope fp_env;
-    Team team(stages, threads);
+    Team team(stages, threads, stop);
     fn(recipe, team);
   }
   void Run(CallThreads& call, int threads) const {
@@ -161,25 +163,7 @@ void RunOnHost(const Executor& executor, int threads, const RecipeRunner& recipe
   if (call.begun.load(std::memory_order_relaxed) == 0) HostCall::Begin(&call, 0);
 }
 
-}  // namespace
-
-void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
-  const size_t threads = std::min(count, static_cast<size_t>(threads_));
-  if (threads > 1) {
-    stages_->RunStage(count, order, static_cast<int>(threads), fn, task);
-  } else if (count > 0) {
-    fn(task, 0, count, 0);
-  }
-}
-
-bool RunUnevenly(const Executor& executor) {
-  return executor.kind() == Executor::Kind::kPool &&
-         static_cast<const WorkerThreads*>(executor.pool())->RunUnevenly();
-}
-
-void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
-  threads = std::clamp(threads, 1, executor.threads());
-  const RecipeRunner runner{fn, recipe};
+void RunOnThreads(const Executor& executor, int threads, const RecipeRunner& runner) {
   if (threads == 1) return runner.Run(nullptr, 1);
   switch (executor.kind()) {
     case Executor::Kind::kOpenMP:
@@ -200,12 +184,63 @@ void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const voi
   runner.Run(nullptr, 1);
 }
 
+}  // namespace
+
+bool CallStop::Look() {
+  if (why_.load(std::memory_order_relaxed) != ErrorCode::kOk) return true;
+  ErrorCode why = ErrorCode::kOk;
+  const std::atomic<bool>* const stop = executor_.stop();
+  if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
+    why = ErrorCode::kCancelled;
+  } else if (executor_.deadline() != std::chrono::steady_clock::time_point::max() &&
+             std::chrono::steady_clock::now() >= executor_.deadline()) {
+    why = ErrorCode::kDeadlineExceeded;
+  } else {
+    return false;
+  }
+  ErrorCode none = ErrorCode::kOk;
+  why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
+  return true;
+}
+
+Status CallStop::status() const {
+  switch (why_.load(std::memory_order_relaxed)) {
+    case ErrorCode::kOk:
+      return {};
+    case ErrorCode::kCancelled:
+      return Status(ErrorCode::kCancelled, "the call was cancelled: its stop flag is set");
+    default:
+      return Status(ErrorCode::kDeadlineExceeded, "the call was not done at its deadline");
+  }
+}
+
+void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
+  const size_t threads = std::min(count, static_cast<size_t>(threads_));
+  if (threads > 1) {
+    stages_->RunStage(count, order, static_cast<int>(threads), fn, task);
+  } else if (count > 0) {
+    fn(task, 0, count, 0);
+  }
+}
+
+bool RunUnevenly(const Executor& executor) {
+  return executor.kind() == Executor::Kind::kPool &&
+         static_cast<const WorkerThreads*>(executor.pool())->RunUnevenly();
+}
+
+Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
+  threads = std::clamp(threads, 1, executor.threads());
+  CallStop stop(executor);
+  RunOnThreads(executor, threads, {fn, recipe, stop.IsWanted() ? &stop : nullptr});
+  return stop.status();
+}
+
 }  // namespace internal
 
-void RunParallel(const Executor& executor, size_t count, void (*body)(void* context, size_t i),
-                 void* context) {
+Status RunParallel(const Executor& executor, size_t count, void (*body)(void* context, size_t i),
+                   void* context) {
   const auto threads = static_cast<int>(std::min(count, static_cast<size_t>(executor.threads())));
-  internal::RunTeam(executor, threads, [&](internal::Team& team) {
+  return internal::RunTeam(executor, threads, [&](internal::Team& team) {
     team.ForEachInOrder(count, [&](size_t i, int /*thread*/) { body(context, i); });
   });
 }

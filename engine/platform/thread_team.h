@@ -5,12 +5,34 @@
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 
 #include "encore/executor.h"
+#include "encore/status.h"
 #include "engine/platform/stage_board.h"
 
 namespace encore::inline v0_1::internal {
+
+// Whether one call is to end early: Executor::WithStop and WithDeadline.
+class CallStop {
+ public:
+  explicit CallStop(const Executor& executor) : executor_(executor) {}
+  // Whether it ever may.
+  bool IsWanted() const {
+    return executor_.stop() != nullptr ||
+           executor_.deadline() != std::chrono::steady_clock::time_point::max();
+  }
+  // By any thread, before a task. Once true, always: a task that it kept from running is missing,
+  // even if the caller takes the flag back.
+  bool Look();
+  Status status() const;
+
+ private:
+  const Executor& executor_;
+  std::atomic<ErrorCode> why_{ErrorCode::kOk};
+};
 
 // The threads of one call, passed to a recipe by RunTeam.
 class Team {
@@ -25,30 +47,57 @@ class Team {
   // count), 0 <= thread < min(threads(), count), whichever executor it is. At most one task at a
   // time has a given thread, so scratch indexed by thread is safe. Which thread gets which task is
   // not defined, and not the same from run to run: no result may depend on it. Returns when all are
-  // done; what they wrote is then visible to all threads.
+  // done; what they wrote is then visible to all threads. Tasks that have not begun when the call
+  // is to end are left out.
   template <typename F>
   void ForEach(size_t count, const F& task) {
-    ForEachRange(count, StageBoard::Order::kOwnRanges, &RunRange<F>, &task);
+    RunTasks(count, StageBoard::Order::kOwnRanges, task);
   }
 
   // The same for tasks of unequal cost, the most expensive first: whoever is free takes the next.
   template <typename F>
   void ForEachInOrder(size_t count, const F& task) {
-    ForEachRange(count, StageBoard::Order::kRising, &RunRange<F>, &task);
+    RunTasks(count, StageBoard::Order::kRising, task);
   }
 
+  // Whether tasks are left out from here on, so that a recipe may end.
+  bool IsStopped() const { return stop_ != nullptr && stop_->Look(); }
+
  private:
+  template <typename F>
+  void RunTasks(size_t count, StageBoard::Order order, const F& task) {
+    if (stop_ == nullptr) {
+      ForEachRange(count, order, &RunRange<F>, &task);
+    } else {
+      const Stoppable<F> stoppable{&task, stop_};
+      ForEachRange(count, order, &RunStoppable<F>, &stoppable);
+    }
+  }
   template <typename F>
   static void RunRange(const void* f, size_t begin, size_t end, int thread) {
     for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
   }
+  template <typename F>
+  struct Stoppable {
+    const F* task;
+    CallStop* stop;
+  };
+  template <typename F>
+  static void RunStoppable(const void* f, size_t begin, size_t end, int thread) {
+    const auto& stoppable = *static_cast<const Stoppable<F>*>(f);
+    for (size_t i = begin; i < end && !stoppable.stop->Look(); ++i) {
+      RunRange<F>(stoppable.task, i, i + 1, thread);
+    }
+  }
   friend struct RecipeRunner;
 
-  Team(StageThreads* stages, int threads) : stages_(stages), threads_(threads) {}
+  Team(StageThreads* stages, int threads, CallStop* stop)
+      : stages_(stages), threads_(threads), stop_(stop) {}
   void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
   StageThreads* stages_;  // null if there is one thread
   int threads_;
+  CallStop* stop_;  // null if the call runs to its end
 };
 
 // Whether threads of the executor waited for each other for long lately, because one lost its core.
@@ -56,7 +105,7 @@ class Team {
 bool RunUnevenly(const Executor& executor);
 
 using RecipeFn = void (*)(const void* recipe, Team& team);
-void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
+Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
 
 // Runs recipe(Team&) on one thread, with `threads` of the executor's threads or fewer to share its
 // stages, and returns when no thread of this call runs a task of it any more. The stages of a
@@ -68,17 +117,17 @@ void RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const voi
 // One pool, one parallel region or one parallel_for serves the whole call. The recipe runs on the
 // calling thread, or on the first one that a host's parallel_for starts. Recipe and tasks must not
 // throw. All arithmetic runs under the default floating-point modes (fp_env.h); the caller's are
-// left as found.
+// left as found. kCancelled or kDeadlineExceeded: some tasks were left out.
 template <typename F>
-void RunTeam(const Executor& executor, int threads, const F& recipe) {
-  RunTeamErased(
+Status RunTeam(const Executor& executor, int threads, const F& recipe) {
+  return RunTeamErased(
       executor, threads, [](const void* f, Team& team) { (*static_cast<const F*>(f))(team); },
       &recipe);
 }
 // With all of the executor's threads.
 template <typename F>
-void RunTeam(const Executor& executor, const F& recipe) {
-  RunTeam(executor, executor.threads(), recipe);
+Status RunTeam(const Executor& executor, const F& recipe) {
+  return RunTeam(executor, executor.threads(), recipe);
 }
 
 }  // namespace encore::internal

@@ -120,9 +120,9 @@ struct RowLoop {
                   : std::min(rows, kTasksPerThread * static_cast<size_t>(any.threads()))) {}
 
   template <typename F>
-  void Run(const F& row) const {
+  Status Run(const F& row) const {
     const Executor inline_executor;
-    RunParallel(tasks == 1 ? inline_executor : executor, tasks, [&](size_t task) {
+    return RunParallel(tasks == 1 ? inline_executor : executor, tasks, [&](size_t task) {
       const size_t end = count * (task + 1) / tasks;
       for (size_t i = count * task / tasks; i < end; ++i) row(i, task);
     });
@@ -300,7 +300,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options
                           scratch->sums.Get<double>(pool_rows.tasks * d_model_));
   size_t row_steps = RowSteps(0, end);
   const bool no_dense = row_steps == end;
-  pool_rows.Run([&](size_t i, size_t task) {
+  ENCORE_RETURN_IF_ERROR(pool_rows.Run([&](size_t i, size_t task) {
     const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
     const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
     float* row = pooled + i * pooled_width;
@@ -308,7 +308,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options
              sums + task * d_model_, row, batch.skip);
     ApplyRowSteps(0, row_steps, row, pooled_width);
     if (no_dense) finish(row, i);
-  });
+  }));
 
   FloatBuffer* from = &scratch->pooled;
   FloatBuffer* to = &scratch->projected;
@@ -334,7 +334,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options
     }
     row_steps = RowSteps(m + 1, end);
     const bool last = m + 1 + row_steps == end;
-    RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
+    ENCORE_RETURN_IF_ERROR(RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
       float* row = y + i * to_width;
       dense.apply(row, to_width);
       if (added != nullptr) {
@@ -342,7 +342,7 @@ Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options
       }
       ApplyRowSteps(m + 1, row_steps, row, to_width);
       if (last) finish(row, i);
-    });
+    }));
     std::swap(from, to);
     from_width = to_width;
   }

@@ -59,7 +59,7 @@ Result<const internal::ActivationRow*> ActivationOf(const TextEncoder::Impl& imp
 void MeanRows(const float* rows, const std::vector<size_t>& starts, size_t width, float* means) {
   constexpr PoolingMode kMean[] = {PoolingMode::kMean};
   std::vector<double> sums(width);
-  RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+  (void)RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
     for (size_t i = 0; i + 1 < starts.size(); ++i) {
       internal::PoolRows(kMean, rows + starts[i] * width, starts[i + 1] - starts[i], width,
                          sums.data(), means + i * width);
@@ -162,7 +162,7 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
                          internal::Scratch* scratch) -> Status {
     ENCORE_ASSIGN_OR_RETURN(std::vector<float> logits,
                             LogitsOf(impl.model, hidden, *scratch, options.executor));
-    RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+    (void)RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
       for (size_t i = 0; i < texts.size(); ++i) {
         activation->apply(logits.data() + i * labels, labels);
         std::copy_n(logits.data() + i * labels, labels, &rows(texts[i], 0));

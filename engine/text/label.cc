@@ -27,7 +27,7 @@ Status WantTokenHead(const TextEncoder::Impl& impl) {
 template <typename F>
 Status RunTasks(const Executor& executor, size_t count, const F& f) {
   std::vector<Status> statuses(count);
-  RunParallel(executor, count, [&](size_t i) { statuses[i] = f(i); });
+  ENCORE_RETURN_IF_ERROR(RunParallel(executor, count, [&](size_t i) { statuses[i] = f(i); }));
   for (Status& status : statuses) {
     if (!status.ok()) return std::move(status);
   }

@@ -71,10 +71,10 @@ class Pooler {
   Status Run(const float* transformed, std::span<const size_t> starts, float* pooled,
              const Executor& executor) const {
     FirstFailure failure;
-    RunParallel(executor, head_.blocks(), [&](size_t block) {
+    ENCORE_RETURN_IF_ERROR(RunParallel(executor, head_.blocks(), [&](size_t block) {
       failure.Keep(Guarded("the logits of a block of the vocabulary",
                            [&] { return RunBlock(block, transformed, starts, pooled); }));
-    });
+    }));
     return failure.status();
   }
 

@@ -13,6 +13,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/thread_team.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
@@ -63,6 +64,7 @@ struct TokenStore::Job {
   size_t end;
   std::atomic<size_t>* next;    // the next text that nobody has taken
   std::atomic<size_t>* failed;  // the first text that is known to be at fault
+  CallStop* stop;
 };
 
 // As sentence-transformers: what is too long is cut, and the template's end put over the last
@@ -154,6 +156,7 @@ void TokenStore::Work(const Job& job, size_t index) {
   for (;;) {
     const size_t from = job.next->fetch_add(kBlock, std::memory_order_relaxed);
     if (from >= job.end || from > job.failed->load(std::memory_order_relaxed)) return;
+    if (job.stop->Look()) return;
     const size_t to = std::min(from + kBlock, job.end);
     for (size_t i = from; i < to; ++i) {
       Entry& entry = entries_[i - job.begin];
@@ -190,12 +193,14 @@ Status TokenStore::Fill(const Tokenizer& tokenizer, const TextModel& model, bool
   }
   std::atomic<size_t> next = begin;
   std::atomic<size_t> failed = std::numeric_limits<size_t>::max();
-  const Job job{tokenizer, model, options, inputs, begin, end, &next, &failed};
+  CallStop stop(executor);
+  const Job job{tokenizer, model, options, inputs, begin, end, &next, &failed, &stop};
   if (threads == 1) {
     Work(job, 0);
   } else {
-    RunParallel(executor, threads, [&](size_t i) { Work(job, i); });
+    (void)RunParallel(executor, threads, [&](size_t i) { Work(job, i); });  // Work looks at stop
   }
+  ENCORE_RETURN_IF_ERROR(stop.status());
   const size_t at = failed.load();
   for (const Worker& worker : workers_) {
     if (!worker.status.ok() && worker.failed == at) return Named(inputs.name, at, worker.status);

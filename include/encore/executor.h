@@ -6,11 +6,14 @@
 #ifndef ENCORE_EXECUTOR_H_
 #define ENCORE_EXECUTOR_H_
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <type_traits>
 
 #include "encore/export.h"
 #include "encore/language.h"  // IWYU pragma: keep
+#include "encore/status.h"
 
 namespace encore::inline v0_1 {
 
@@ -79,6 +82,30 @@ class ENCORE_API Executor {
     return executor;
   }
 
+  // The same threads for calls that end early: once *stop is true with kCancelled, after the
+  // deadline with kDeadlineExceeded. Every thread looks before each task, so a call returns when
+  // the tasks that have begun are done: a task computes some 128 rows of one layer at most. What
+  // outputs hold is undefined then; all else may be used again. `stop` may be set by any thread and
+  // is never written by encore; it must outlive the calls.
+  // Opening a model is not stopped.
+  //   std::atomic<bool> stop = false;
+  //   model.Encode(texts, {.executor = pool.executor().WithStop(&stop)});
+  Executor WithStop(const std::atomic<bool>* stop) const {
+    Executor executor = *this;
+    executor.stop_ = stop;
+    return executor;
+  }
+  Executor WithDeadline(std::chrono::steady_clock::time_point deadline) const {
+    Executor executor = *this;
+    executor.deadline_ = deadline;
+    return executor;
+  }
+  Executor WithoutStop() const {
+    return WithStop(nullptr).WithDeadline(std::chrono::steady_clock::time_point::max());
+  }
+  const std::atomic<bool>* stop() const { return stop_; }                       // null: none
+  std::chrono::steady_clock::time_point deadline() const { return deadline_; }  // max(): none
+
   Kind kind() const { return kind_; }
   // How many pieces of work may run at once; at least 1. Workspace sizes depend on it.
   int threads() const { return threads_; }
@@ -90,18 +117,21 @@ class ENCORE_API Executor {
   int threads_ = 1;
   ParallelFor parallel_for_ = nullptr;
   void* pool_ = nullptr;
+  const std::atomic<bool>* stop_ = nullptr;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
 };
 
 // Calls body(context, i) exactly once for every i in [0, count) on the executor's threads, in any
 // order, under the default floating-point modes; returns when all calls have returned. body must
-// not throw. What encore's own text functions use, for a host's work beside it.
-ENCORE_API void RunParallel(const Executor& executor, size_t count,
-                            void (*body)(void* context, size_t i), void* context);
+// not throw. What encore's own text functions use, for a host's work beside it. kCancelled or
+// kDeadlineExceeded: some calls were left out.
+ENCORE_API Status RunParallel(const Executor& executor, size_t count,
+                              void (*body)(void* context, size_t i), void* context);
 
 // The same for any callable body(size_t i).
 template <typename F>
-void RunParallel(const Executor& executor, size_t count, F&& body) {
-  RunParallel(
+Status RunParallel(const Executor& executor, size_t count, F&& body) {
+  return RunParallel(
       executor, count,
       [](void* context, size_t i) { (*static_cast<std::remove_reference_t<F>*>(context))(i); },
       const_cast<void*>(static_cast<const void*>(&body)));

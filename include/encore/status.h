@@ -20,12 +20,14 @@ namespace encore::inline v0_1 {
 
 enum class ErrorCode {
   kOk = 0,
-  kInvalidArgument,  // a shape, a size, an option or a combination of them is wrong
-  kNotFound,         // a tensor, a file or a name does not exist
-  kUnsupported,      // understood, but not something this build or machine can do
-  kCorruptData,      // a file or a buffer breaks its format
-  kIo,               // the operating system refused to read or write
-  kOutOfMemory,      // an allocation failed, or a size exceeds what can be addressed
+  kInvalidArgument,   // a shape, a size, an option or a combination of them is wrong
+  kNotFound,          // a tensor, a file or a name does not exist
+  kUnsupported,       // understood, but not something this build or machine can do
+  kCorruptData,       // a file or a buffer breaks its format
+  kIo,                // the operating system refused to read or write
+  kOutOfMemory,       // an allocation failed, or a size exceeds what can be addressed
+  kCancelled,         // the caller's stop flag was set (Executor::WithStop)
+  kDeadlineExceeded,  // the caller's deadline passed first (Executor::WithDeadline)
 };
 
 // The code's name as written above, without the k: "InvalidArgument".

@@ -54,13 +54,13 @@ Way WayOf(const EncoderConfig& config, const ThreadPlan& plan, const std::vector
 // One of the pool's threads is late: the next plans are those for threads of unequal speed. Not
 // where the threads have no core each.
 void MakeUneven(const Executor& executor) {
-  internal::RunTeam(executor, [&](internal::Team& team) {
-    for (int stage = 0; stage < 4; ++stage) {
-      team.ForEach(static_cast<size_t>(team.threads()), [](size_t task, int) {
-        std::this_thread::sleep_for(std::chrono::microseconds(task == 0 ? 1000 : 200));
-      });
-    }
-  });
+  EXPECT_TRUE(internal::RunTeam(executor, [&](internal::Team& team) {
+                for (int stage = 0; stage < 4; ++stage) {
+                  team.ForEach(static_cast<size_t>(team.threads()), [](size_t task, int) {
+                    std::this_thread::sleep_for(std::chrono::microseconds(task == 0 ? 1000 : 200));
+                  });
+                }
+              }).ok());
 }
 
 // The precisions take turns, also where a test makes three calls for each of its models.

@@ -317,7 +317,7 @@ TEST(Gemm, TheSameOnAllExecutors) {
         for (const auto& [name, executor] : executors) {
           Guarded c(p.output_shape(), p.output_strides());
           const GemmArgs args = p.Args(c);
-          RunTeam(executor, [&](Team& team) { Gemm(team, args, g.blocking, m); });
+          EXPECT_TRUE(RunTeam(executor, [&](Team& team) { Gemm(team, args, g.blocking, m); }).ok());
           std::vector<float> got;
           for (size_t i = 0; i < m; ++i) {
             for (size_t j = 0; j < g.n; ++j) got.push_back(p.At(c, i, j));

@@ -342,7 +342,7 @@ TEST(GemmTypes, TheSameOnAllExecutors) {
     for (const auto& [name, executor] : executors) {
       Guarded c(p.output_shape(), p.output_strides());
       const GemmArgs args = p.Args(c);
-      RunTeam(executor, [&](Team& team) { Gemm(team, args, g.blocking, g.m); });
+      EXPECT_TRUE(RunTeam(executor, [&](Team& team) { Gemm(team, args, g.blocking, g.m); }).ok());
       std::vector<float> got;
       for (size_t i = 0; i < g.m; ++i) {
         for (size_t j = 0; j < g.n; ++j) got.push_back(p.At(c, i, j));

@@ -18,7 +18,7 @@ TEST(RunParallel, CallsEachIndexOnce) {
   for (const auto& [name, executor] : Executors()) {
     for (const size_t count : {0, 1, 2, 3, 1000}) {
       std::vector<std::atomic<int>> calls(count);
-      RunParallel(executor, count, [&](size_t i) { ++calls[i]; });
+      EXPECT_TRUE(RunParallel(executor, count, [&](size_t i) { ++calls[i]; }).ok());
       for (size_t i = 0; i < count; ++i) EXPECT_EQ(calls[i], 1) << name << ", " << i;
     }
   }
@@ -27,7 +27,7 @@ TEST(RunParallel, CallsEachIndexOnce) {
 TEST(RunParallel, TakesConstCallablesAndFunctions) {
   size_t sum = 0;
   const auto add = [&sum](size_t i) { sum += i; };
-  RunParallel(Executor::Inline(), 4, add);
+  EXPECT_TRUE(RunParallel(Executor::Inline(), 4, add).ok());
   EXPECT_EQ(sum, 6u);
 }
 
@@ -37,10 +37,11 @@ TEST(RunParallel, ComputesUnderTheDefaultModes) {
   for (const auto& [name, executor] : Executors()) {
     reference::SetCallerState(reference::kFlushAndRoundUp);
     std::atomic<int> wrong = 0;
-    RunParallel(executor, 64, [&](size_t /*i*/) {
-      if ((reference::CallerState() & ~reference::kStickyFlags) != reference::kDefaultModes)
-        ++wrong;
-    });
+    EXPECT_TRUE(RunParallel(executor, 64, [&](size_t /*i*/) {
+                  if ((reference::CallerState() & ~reference::kStickyFlags) !=
+                      reference::kDefaultModes)
+                    ++wrong;
+                }).ok());
     const uint64_t after = reference::CallerState();
     reference::SetCallerState(before);
     EXPECT_EQ(wrong, 0) << name;

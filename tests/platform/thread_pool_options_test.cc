@@ -87,7 +87,7 @@ class Roll {
 
 // A call that wants all of the pool's threads.
 void Call(const ThreadPool& pool) {
-  RunParallel(pool.executor(), 64, [](size_t) {});
+  EXPECT_TRUE(RunParallel(pool.executor(), 64, [](size_t) {}).ok());
 }
 
 TEST(ThreadPoolOptionsTest, TheHookRunsOnceOnEachThread) {

@@ -56,13 +56,14 @@ ThreadPool MakePool(int threads, microseconds idle_spin = microseconds(0)) {
 // A call of two stages, whose tasks count themselves. Returns how many threads it had.
 int CountedCall(const Executor& executor, int threads, std::atomic<int>* tasks) {
   std::atomic<int> had = 0;
-  RunTeam(executor, threads, [&](Team& team) {
-    team.ForEach(5, [&](size_t, int) { tasks->fetch_add(1, std::memory_order_relaxed); });
-    team.ForEach(2, [&](size_t, int) {
-      tasks->fetch_add(1, std::memory_order_relaxed);
-      had.store(team.threads(), std::memory_order_relaxed);
-    });
-  });
+  EXPECT_TRUE(RunTeam(executor, threads, [&](Team& team) {
+                team.ForEach(5,
+                             [&](size_t, int) { tasks->fetch_add(1, std::memory_order_relaxed); });
+                team.ForEach(2, [&](size_t, int) {
+                  tasks->fetch_add(1, std::memory_order_relaxed);
+                  had.store(team.threads(), std::memory_order_relaxed);
+                });
+              }).ok());
   return had;
 }
 constexpr int kTasksOfACall = 7;
@@ -101,13 +102,14 @@ TEST_F(ThreadPoolTest, EveryNumberIsAThreadOfItsOwn) {
   ThreadPool pool = MakePool(4);
   std::vector<std::thread::id> ids(4);
   std::atomic<int> there = 0;
-  RunTeam(pool.executor(), [&](Team& team) {
-    team.ForEach(4, [&](size_t, int thread) {
-      ids[static_cast<size_t>(thread)] = std::this_thread::get_id();
-      ++there;
-      while (there < 4) std::this_thread::yield();  // until all four have a task at the same time
-    });
-  });
+  EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
+                team.ForEach(4, [&](size_t, int thread) {
+                  ids[static_cast<size_t>(thread)] = std::this_thread::get_id();
+                  ++there;
+                  while (there < 4)
+                    std::this_thread::yield();  // until all four have a task at the same time
+                });
+              }).ok());
   EXPECT_EQ(ids[0], std::this_thread::get_id());
   EXPECT_EQ(std::set<std::thread::id>(ids.begin(), ids.end()).size(), 4u);
 }
@@ -136,24 +138,24 @@ TEST_F(ThreadPoolTest, ACallMeanwhileRunsOnItsCaller) {
   std::atomic<bool> busy = false;
   std::atomic<bool> release = false;
   std::thread first([&] {
-    RunTeam(pool.executor(), [&](Team& team) {
-      team.ForEach(1, [&](size_t, int) {
-        busy = true;
-        while (!release) std::this_thread::yield();
-      });
-    });
+    EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
+                  team.ForEach(1, [&](size_t, int) {
+                    busy = true;
+                    while (!release) std::this_thread::yield();
+                  });
+                }).ok());
   });
   while (!busy) std::this_thread::yield();
   std::atomic<int> tasks = 0;
   std::atomic<int> strangers = 0;
   const std::thread::id self = std::this_thread::get_id();
-  RunTeam(pool.executor(), [&](Team& team) {
-    EXPECT_EQ(team.threads(), 1);
-    team.ForEach(100, [&](size_t, int) {
-      ++tasks;
-      if (std::this_thread::get_id() != self) ++strangers;
-    });
-  });
+  EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
+                EXPECT_EQ(team.threads(), 1);
+                team.ForEach(100, [&](size_t, int) {
+                  ++tasks;
+                  if (std::this_thread::get_id() != self) ++strangers;
+                });
+              }).ok());
   EXPECT_EQ(tasks, 100);
   EXPECT_EQ(strangers, 0);
   release = true;
@@ -222,16 +224,16 @@ TEST_F(ThreadPoolTest, CallsInsideOfTasks) {
   std::atomic<int> tasks = 0;
   for (int round = 0; round < 100; ++round) {
     // In a task of a host's threads, all of which want the pool.
-    RunTeam(Executor::HostPool(3, host), [&](Team& team) {
-      team.ForEach(6, [&](size_t, int) { CountedCall(pool.executor(), 3, &tasks); });
-    });
+    EXPECT_TRUE(RunTeam(Executor::HostPool(3, host), [&](Team& team) {
+                  team.ForEach(6, [&](size_t, int) { CountedCall(pool.executor(), 3, &tasks); });
+                }).ok());
     // In a task of the pool's own, which are all taken.
-    RunTeam(pool.executor(), [&](Team& team) {
-      team.ForEach(6, [&](size_t, int) {
-        EXPECT_EQ(CountedCall(pool.executor(), 3, &tasks), 1);
-        CountedCall(other.executor(), 2, &tasks);
-      });
-    });
+    EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
+                  team.ForEach(6, [&](size_t, int) {
+                    EXPECT_EQ(CountedCall(pool.executor(), 3, &tasks), 1);
+                    CountedCall(other.executor(), 2, &tasks);
+                  });
+                }).ok());
   }
   EXPECT_EQ(tasks, 100 * (6 + 12) * kTasksOfACall);
 }
@@ -288,19 +290,20 @@ TEST_F(ThreadPoolTest, AWorkerThatIsHeldUpIsNotWaitedFor) {
   {
     const HeldUp held_up;
     // In the middle of a call one of them, then the other.
-    RunTeam(pool.executor(), [&](Team& team) {
-      all_there(team);
-      for (int thread = 1; thread < kThreads; ++thread) {
-        HeldUp::HoldUp(ids[static_cast<size_t>(thread)]);
-        for (int stage = 0; stage < 50; ++stage) team.ForEach(20, [&](size_t, int) { tasks++; });
-      }
-    });
+    EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
+                  all_there(team);
+                  for (int thread = 1; thread < kThreads; ++thread) {
+                    HeldUp::HoldUp(ids[static_cast<size_t>(thread)]);
+                    for (int stage = 0; stage < 50; ++stage)
+                      team.ForEach(20, [&](size_t, int) { tasks++; });
+                  }
+                }).ok());
     EXPECT_EQ(tasks, 2 * 50 * 20);
     tasks = 0;
     for (int call = 0; call < 50; ++call) CountedCall(pool.executor(), kThreads, &tasks);
     EXPECT_EQ(tasks, 50 * kTasksOfACall);
   }
-  RunTeam(pool.executor(), all_there);  // they take part again
+  EXPECT_TRUE(RunTeam(pool.executor(), all_there).ok());  // they take part again
 }
 #endif
 

@@ -104,12 +104,13 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
     for (const size_t count : {size_t{0}, size_t{1}, size_t{2}, size_t{7}, size_t{1000}}) {
       std::vector<std::atomic<int>> runs(count + 1);
       std::atomic<int> bad_threads = 0;
-      RunTeam(executor, [&](Team& team) {
-        team.ForEach(count, [&](size_t i, int thread) {
-          runs[std::min(i, count)]++;
-          if (thread < 0 || thread >= team.threads() || thread >= executor.threads()) bad_threads++;
-        });
-      });
+      EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                    team.ForEach(count, [&](size_t i, int thread) {
+                      runs[std::min(i, count)]++;
+                      if (thread < 0 || thread >= team.threads() || thread >= executor.threads())
+                        bad_threads++;
+                    });
+                  }).ok());
       for (size_t i = 0; i < count; ++i) ASSERT_EQ(runs[i], 1) << "index " << i << " of " << count;
       EXPECT_EQ(runs[count], 0) << "an index beyond the count " << count;
       EXPECT_EQ(bad_threads, 0);
@@ -122,16 +123,16 @@ TEST(ThreadTeamTest, RunsEachIndexOnce) {
 TEST(ThreadTeamTest, NoThreadBeyondTheTasksIsGivenOne) {
   ForEachExecutor([](const Executor& executor) {
     std::atomic<int> beyond = 0;
-    RunTeam(executor, [&](Team& team) {
-      for (size_t stage = 0; stage < 300; ++stage) {
-        const size_t count = 1 + stage % 3;
-        const auto task = [&](size_t /*i*/, int thread) {
-          if (static_cast<size_t>(thread) >= count) beyond++;
-        };
-        team.ForEach(count, task);
-        team.ForEachInOrder(count, task);
-      }
-    });
+    EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                  for (size_t stage = 0; stage < 300; ++stage) {
+                    const size_t count = 1 + stage % 3;
+                    const auto task = [&](size_t /*i*/, int thread) {
+                      if (static_cast<size_t>(thread) >= count) beyond++;
+                    };
+                    team.ForEach(count, task);
+                    team.ForEachInOrder(count, task);
+                  }
+                }).ok());
     EXPECT_EQ(beyond, 0);
   });
 }
@@ -139,8 +140,9 @@ TEST(ThreadTeamTest, NoThreadBeyondTheTasksIsGivenOne) {
 TEST(ThreadTeamTest, TeamHasTheThreadsAskedFor) {
   ForEachExecutor([](const Executor& executor) {
     std::atomic<int> threads = 0;
-    RunTeam(executor,
-            [&](Team& team) { team.ForEach(1, [&](size_t, int) { threads = team.threads(); }); });
+    EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                  team.ForEach(1, [&](size_t, int) { threads = team.threads(); });
+                }).ok());
     EXPECT_EQ(threads, executor.threads());
   });
 }
@@ -149,15 +151,15 @@ TEST(ThreadTeamTest, OneTaskAtATimeHasAThread) {
   ForEachExecutor([](const Executor& executor) {
     std::vector<std::atomic<int>> busy(static_cast<size_t>(executor.threads()));
     std::atomic<int> clashes = 0;
-    RunTeam(executor, [&](Team& team) {
-      for (int stage = 0; stage < 3; ++stage) {
-        team.ForEach(200, [&](size_t, int thread) {
-          if (busy[static_cast<size_t>(thread)].exchange(1) != 0) clashes++;
-          std::this_thread::yield();
-          busy[static_cast<size_t>(thread)] = 0;
-        });
-      }
-    });
+    EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                  for (int stage = 0; stage < 3; ++stage) {
+                    team.ForEach(200, [&](size_t, int thread) {
+                      if (busy[static_cast<size_t>(thread)].exchange(1) != 0) clashes++;
+                      std::this_thread::yield();
+                      busy[static_cast<size_t>(thread)] = 0;
+                    });
+                  }
+                }).ok());
     EXPECT_EQ(clashes, 0);
   });
 }
@@ -169,13 +171,14 @@ TEST(ThreadTeamTest, AStageSeesWhatTheOneBeforeWrote) {
     std::vector<int> a(kCount,
                        0);  // plain ints: only the team's own synchronisation orders the accesses
     std::vector<int> b(kCount, 0);
-    RunTeam(executor, [&](Team& team) {
-      for (int stage = 0; stage < kStages; ++stage) {
-        team.ForEach(kCount, [&](size_t i, int) { b[i] = a[(i + 101) % kCount] + 1; });
-        team.ForEach(kCount,
-                     [&](size_t i, int) { a[i] = b[(i + 156) % kCount]; });  // 101 + 156 = 257
-      }
-    });
+    EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                  for (int stage = 0; stage < kStages; ++stage) {
+                    team.ForEach(kCount, [&](size_t i, int) { b[i] = a[(i + 101) % kCount] + 1; });
+                    team.ForEach(kCount, [&](size_t i, int) {
+                      a[i] = b[(i + 156) % kCount];
+                    });  // 101 + 156 = 257
+                  }
+                }).ok());
     for (size_t i = 0; i < kCount; ++i) ASSERT_EQ(a[i], kStages) << "element " << i;
   });
 }
@@ -188,17 +191,17 @@ TEST(ThreadTeamTest, ATeamInsideAParallelRegionRunsOnTheCaller) {
   const Executor executor = Executor::OpenMP(3);
   std::atomic<int> tasks = 0;
   std::atomic<int> strangers = 0;
-  RunTeam(executor, [&](Team& outer) {
-    outer.ForEach(9, [&](size_t, int) {
-      const std::thread::id self = std::this_thread::get_id();
-      RunTeam(Executor::OpenMP(3), [&](Team& inner) {
-        inner.ForEach(10, [&](size_t, int) {
-          tasks++;
-          if (std::this_thread::get_id() != self) strangers++;
-        });
-      });
-    });
-  });
+  EXPECT_TRUE(RunTeam(executor, [&](Team& outer) {
+                outer.ForEach(9, [&](size_t, int) {
+                  const std::thread::id self = std::this_thread::get_id();
+                  EXPECT_TRUE(RunTeam(Executor::OpenMP(3), [&](Team& inner) {
+                                inner.ForEach(10, [&](size_t, int) {
+                                  tasks++;
+                                  if (std::this_thread::get_id() != self) strangers++;
+                                });
+                              }).ok());
+                });
+              }).ok());
 #if defined(__ELF__)
   if (omp_set_max_active_levels != nullptr) omp_set_max_active_levels(1);
 #endif
@@ -212,10 +215,10 @@ TEST(ThreadTeamTest, SeveralCallersAtOnce) {
   for (int c = 0; c < 4; ++c) {
     callers.emplace_back([&] {
       for (int call = 0; call < 20; ++call) {
-        RunTeam(Executor::OpenMP(2), [&](Team& team) {
-          team.ForEach(11, [&](size_t, int) { tasks++; });
-          team.ForEach(2, [&](size_t, int) { tasks++; });
-        });
+        EXPECT_TRUE(RunTeam(Executor::OpenMP(2), [&](Team& team) {
+                      team.ForEach(11, [&](size_t, int) { tasks++; });
+                      team.ForEach(2, [&](size_t, int) { tasks++; });
+                    }).ok());
       }
     });
   }
@@ -226,9 +229,10 @@ TEST(ThreadTeamTest, SeveralCallersAtOnce) {
 TEST(ThreadTeamTest, MoreThreadsThanCoresDoNotCollapse) {
   const auto start = std::chrono::steady_clock::now();
   std::atomic<int> tasks = 0;
-  RunTeam(Executor::OpenMP(4 * UsableCores() + 3), [&](Team& team) {
-    for (int stage = 0; stage < 500; ++stage) team.ForEach(20, [&](size_t, int) { tasks++; });
-  });
+  EXPECT_TRUE(RunTeam(Executor::OpenMP(4 * UsableCores() + 3), [&](Team& team) {
+                for (int stage = 0; stage < 500; ++stage)
+                  team.ForEach(20, [&](size_t, int) { tasks++; });
+              }).ok());
   EXPECT_EQ(tasks, 500 * 20);
   // Waiting by spinning alone would hand over the cores at the end of time slices only, several
   // milliseconds each: half a minute. This is about a hang, not about speed.
@@ -238,12 +242,12 @@ TEST(ThreadTeamTest, MoreThreadsThanCoresDoNotCollapse) {
 TEST(ThreadTeamTest, AHostGetsOneLoopACall) {
   HostPool pool(2);
   const Executor executor = Executor::HostPool(2, pool);
-  RunTeam(executor, [&](Team& team) {
-    for (const size_t count : {5, 1, 0, 2}) team.ForEach(count, [](size_t, int) {});
-  });
+  EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                for (const size_t count : {5, 1, 0, 2}) team.ForEach(count, [](size_t, int) {});
+              }).ok());
   EXPECT_EQ(pool.loops(), 1u);
-  RunTeam(executor, 1, [&](Team& team) { team.ForEach(5, [](size_t, int) {}); });
-  RunParallel(executor, 1, [](size_t) {});
+  EXPECT_TRUE(RunTeam(executor, 1, [&](Team& team) { team.ForEach(5, [](size_t, int) {}); }).ok());
+  EXPECT_TRUE(RunParallel(executor, 1, [](size_t) {}).ok());
   EXPECT_EQ(pool.loops(), 1u) << "one thread needs no loop";
 }
 
@@ -251,13 +255,13 @@ TEST(ThreadTeamTest, OneThreadRunsTheRecipe) {
   ForEachExecutor([](const Executor& executor) {
     std::atomic<int> runs = 0;
     std::atomic<int> others = 0;
-    RunTeam(executor, [&](Team& team) {
-      runs++;
-      const std::thread::id self = std::this_thread::get_id();
-      team.ForEach(100, [&](size_t, int thread) {
-        if ((thread == 0) != (std::this_thread::get_id() == self)) others++;
-      });
-    });
+    EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                  runs++;
+                  const std::thread::id self = std::this_thread::get_id();
+                  team.ForEach(100, [&](size_t, int thread) {
+                    if ((thread == 0) != (std::this_thread::get_id() == self)) others++;
+                  });
+                }).ok());
     EXPECT_EQ(runs, 1);
     EXPECT_EQ(others, 0) << "thread 0 runs the recipe";
   });
@@ -283,18 +287,18 @@ TEST(ThreadTeamTest, AHostsThreadsThatAreLateAreNotWaitedFor) {
   std::vector<std::atomic<int>> runs(50);
   const auto task = [&](size_t i, int) { runs[i]++; };
   std::atomic<bool> helped = false;
-  RunTeam(Executor::HostPool(3, host), [&](Team& team) {
-    team.ForEach(runs.size(), task);
-    host.first_stage_done = true;
-    // The one that is late has a share of later stages.
-    while (!helped) {
-      team.ForEach(2, [&](size_t, int thread) {
-        if (thread != 0) helped = true;
-        std::this_thread::yield();
-      });
-    }
-    team.ForEachInOrder(runs.size(), task);
-  });
+  EXPECT_TRUE(RunTeam(Executor::HostPool(3, host), [&](Team& team) {
+                team.ForEach(runs.size(), task);
+                host.first_stage_done = true;
+                // The one that is late has a share of later stages.
+                while (!helped) {
+                  team.ForEach(2, [&](size_t, int thread) {
+                    if (thread != 0) helped = true;
+                    std::this_thread::yield();
+                  });
+                }
+                team.ForEachInOrder(runs.size(), task);
+              }).ok());
   for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 2);
 }
 
@@ -302,13 +306,13 @@ TEST(ThreadTeamTest, AHostsThreadsThatAreLateAreNotWaitedFor) {
 TEST(ThreadTeamTest, SeventyThreadsOfAHost) {
   HostPool pool(70);
   std::vector<std::atomic<int>> runs(1000);
-  RunTeam(Executor::HostPool(70, pool), [&](Team& team) {
-    EXPECT_EQ(team.threads(), 70);
-    for (int stage = 0; stage < 20; ++stage) {
-      team.ForEach(runs.size(), [&](size_t i, int) { runs[i]++; });
-      team.ForEachInOrder(runs.size(), [&](size_t i, int) { runs[i]++; });
-    }
-  });
+  EXPECT_TRUE(RunTeam(Executor::HostPool(70, pool), [&](Team& team) {
+                EXPECT_EQ(team.threads(), 70);
+                for (int stage = 0; stage < 20; ++stage) {
+                  team.ForEach(runs.size(), [&](size_t i, int) { runs[i]++; });
+                  team.ForEachInOrder(runs.size(), [&](size_t i, int) { runs[i]++; });
+                }
+              }).ok());
   for (const std::atomic<int>& run : runs) EXPECT_EQ(run, 40);
 }
 
@@ -353,10 +357,10 @@ TEST(ThreadTeamTest, AHostMayLeaveCallsOutOrRepeatThem) {
         ++runs[i];
         --at_work[static_cast<size_t>(thread)];
       };
-      RunTeam(Executor::HostPool(4, host), [&](Team& team) {
-        team.ForEach(count, task);
-        team.ForEachInOrder(count, task);
-      });
+      EXPECT_TRUE(RunTeam(Executor::HostPool(4, host), [&](Team& team) {
+                    team.ForEach(count, task);
+                    team.ForEachInOrder(count, task);
+                  }).ok());
       for (size_t i = 0; i < count; ++i) EXPECT_EQ(runs[i], 2) << i << " of " << count;
       EXPECT_FALSE(shared) << "two tasks at a time had one thread's number";
     }
@@ -374,8 +378,9 @@ TEST(ThreadTeamTest, TheCallersModesDoNotReachTheTasksAndAreLeftAsFound) {
       reference::SetCallerState(state);
       const ModeProbe outside = Probe();
       reference::SetCallerState(state);  // without the flags that the probe raised
-      RunTeam(executor,
-              [&](Team& team) { team.ForEach(64, [&](size_t i, int) { seen[i] = Probe(); }); });
+      EXPECT_TRUE(RunTeam(executor, [&](Team& team) {
+                    team.ForEach(64, [&](size_t i, int) { seen[i] = Probe(); });
+                  }).ok());
       const uint64_t after = reference::CallerState();
       reference::SetCallerState(reference::kDefaultModes);
       EXPECT_EQ((after ^ state) & reference::KeptState(executor), 0u)
@@ -397,9 +402,10 @@ TEST(ThreadTeamTest, NothingSpinsAfterACall) {
     ASSERT_TRUE(pool.ok()) << pool.status();
     for (int attempt = 0; attempt < 4; ++attempt) {
       std::atomic<int> tasks = 0;
-      RunTeam(pool->executor(), [&](Team& team) {
-        for (int stage = 0; stage < 10; ++stage) team.ForEach(10, [&](size_t, int) { tasks++; });
-      });
+      EXPECT_TRUE(RunTeam(pool->executor(), [&](Team& team) {
+                    for (int stage = 0; stage < 10; ++stage)
+                      team.ForEach(10, [&](size_t, int) { tasks++; });
+                  }).ok());
       const double before = ProcessCpuMilliseconds();
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       least = std::min(least, ProcessCpuMilliseconds() - before);

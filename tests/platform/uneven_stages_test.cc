@@ -83,7 +83,7 @@ TEST(UnevenStages, TheLast64Count) {
 template <typename Call>
 bool SoonRunsUnevenly(const Executor& executor, bool wanted, const Call& call) {
   for (int tries = 0; tries < 100; ++tries) {
-    RunTeam(executor, call);
+    EXPECT_TRUE(RunTeam(executor, call).ok());
     if (RunUnevenly(executor) == wanted) return true;
   }
   return false;

@@ -177,14 +177,14 @@ std::vector<CalibratedMatrix> Calibration::Finish(const Executor& executor) cons
                     std::string(m.name) + " was NaN or infinite, wanted samples without such");
     }
   }
-  internal::RunTeam(executor, [&](internal::Team& team) {
+  Check(internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(found.size(), [&](size_t i, int /*thread*/) {
       const internal::FpEnvScope modes;
       found[i].input_scale = LargestWeights(prepared.matrices[i]);
       internal::ScalesFromMagnitudes(seen_[i].largest.data(), found[i].input_scale.size(),
                                      found[i].input_scale.data());
     });
-  });
+  }));
   for (size_t i = 0; i < found.size(); ++i) {
     const WeightSource& source = prepared.matrices[i].source;
     const internal::FpEnvScope modes;

@@ -131,12 +131,12 @@ size_t BytesOf(const internal::StreamedTensor& tensor) {
 PreparedEncoder Prepare(const ConversionSource& source, const ConversionSettings& settings) {
   PreparedEncoder prepared = Take(PreparedEncoder::Create(
       source.config, source.weights, {.precision = settings.precision, .keep = settings.keep}));
-  internal::RunTeam(settings.executor, [&](internal::Team& team) {
+  Check(internal::RunTeam(settings.executor, [&](internal::Team& team) {
     const internal::FpEnvScope modes;
     for (const MatrixToPack& m : prepared.matrices) {
       if (m.smoothed) internal::FindInputScale(team, m);
     }
-  });
+  }));
   return prepared;
 }
 

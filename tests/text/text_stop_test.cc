@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Calls on texts that are stopped, at any moment and on every executor; and the ones after them.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "encore/text_encoder.h"
+#include "tests/support/executors.h"
+#include "tests/support/text_case.h"
+
+namespace encore {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::vector<std::string> TextsToStop() {
+  const std::vector<std::string> few = TextCases::Read().texts;
+  std::vector<std::string> many;
+  while (many.size() < 600) many.insert(many.end(), few.begin(), few.end());
+  return many;
+}
+
+TEST(TextStopTest, EveryCallReturnsTheStop) {
+  std::atomic<bool> stop = true;
+  const Executor stopped = Executor::Inline().WithStop(&stop);
+  const std::vector<std::string> texts = TextsToStop();
+  const TextFolder base;
+  const Result<TextEncoder> model =
+      TextEncoder::Open(base.path(), {.executor = stopped});  // opening is not stopped
+  ASSERT_TRUE(model.ok()) << model.status();
+  const EncodeOptions encode{.executor = stopped};
+  EXPECT_EQ(model->Encode(texts, encode).status().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(model->EncodeTokens(texts[0], encode).status().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(model->Encode({texts[0]}, encode).status().code(), ErrorCode::kCancelled);
+  const TextFolder reranker("reranker");
+  const Result<TextEncoder> scores = TextEncoder::Open(reranker.path());
+  ASSERT_TRUE(scores.ok()) << scores.status();
+  EXPECT_EQ(scores->Score("a query", texts, {.executor = stopped}).status().code(),
+            ErrorCode::kCancelled);
+}
+
+TEST(TextStopTest, StoppedAtAnyMomentTheNextCallIsRight) {
+  const TextFolder folder;
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok()) << model.status();
+  const std::vector<std::string> texts = TextsToStop();
+  const Result<Embeddings> want = model->Encode(texts);
+  ASSERT_TRUE(want.ok()) << want.status();
+  const auto same = [&](const Result<Embeddings>& found) {
+    return found.ok() && std::memcmp(found->vectors.data(), want->vectors.data(),
+                                     want->vectors.size_bytes()) == 0;
+  };
+  for (const auto& [name, executor] : Executors()) {
+    SCOPED_TRACE(name);
+    int stopped = 0;
+    for (int step = 0; step < 8; ++step) {
+      const auto deadline = Clock::now() + std::chrono::microseconds(700 * step);
+      const Result<Embeddings> found =
+          model->Encode(texts, {.executor = executor.WithDeadline(deadline)});
+      if (found.ok()) {
+        EXPECT_TRUE(same(found));
+      } else {
+        EXPECT_EQ(found.status().code(), ErrorCode::kDeadlineExceeded) << found.status();
+        stopped++;
+      }
+      ASSERT_TRUE(same(model->Encode(texts, {.executor = executor})));
+    }
+    EXPECT_GT(stopped, 0);
+  }
+}
+
+}  // namespace
+}  // namespace encore

@@ -25,6 +25,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using internal::GemmKernel;
 using internal::GemmTile;
 using internal::TilePrefetch;
+using internal::WidthKernels;
 using Tag = internal::HWY_NAMESPACE::GemmTagF32;
 using V = hn::Vec<Tag>;
 
@@ -115,20 +116,40 @@ constexpr size_t MaxMr() {
 }
 
 template <size_t kChains, size_t NV, size_t... I>
-constexpr void FillTiles(GemmKernel* kernel, std::index_sequence<I...>) {
+constexpr WidthKernels MakeWidth(std::index_sequence<I...>) {
   using internal::kAllLines, internal::kNoLine, internal::kOneLine;
-  ((kernel->tile[kNoLine][NV][I + 1] = &RunFreeTile<kChains, I + 1, NV, kNoLine>), ...);
-  ((kernel->tile[kOneLine][NV][I + 1] = &RunFreeTile<kChains, I + 1, NV, kOneLine>), ...);
-  ((kernel->tile[kAllLines][NV][I + 1] = &RunFreeTile<kChains, I + 1, NV, kAllLines>), ...);
-  kernel->max_mr[NV] = sizeof...(I);
+  WidthKernels kernels{};
+  kernels.nv = NV;
+  kernels.column_bytes = sizeof(float);
+  kernels.max_mr = sizeof...(I);
+  ((kernels.tile[kNoLine][I + 1] = &RunFreeTile<kChains, I + 1, NV, kNoLine>), ...);
+  ((kernels.tile[kOneLine][I + 1] = &RunFreeTile<kChains, I + 1, NV, kOneLine>), ...);
+  ((kernels.tile[kAllLines][I + 1] = &RunFreeTile<kChains, I + 1, NV, kAllLines>), ...);
+  return kernels;
+}
+
+template <size_t kChains, size_t NV>
+void RunFree(GemmTile& slice, size_t rows) {
+  static constexpr WidthKernels kWidth =
+      MakeWidth<kChains, NV>(std::make_index_sequence<MaxMr<kChains, NV>()>());
+  internal::RunSlice(kWidth, slice, rows);
+}
+
+template <size_t kChains, size_t NV>
+constexpr void FillWidth(GemmKernel* kernel) {
+  kernel->max_mr[NV] = MaxMr<kChains, NV>();
+  kernel->run[NV] = kernel->max_mr[NV] != 0 ? &RunFree<kChains, NV> : nullptr;
 }
 
 template <size_t kChains>
 GemmKernel MakeKernel() {
   GemmKernel kernel = internal::GetGemmKernelF32();  // for how it packs
-  for (size_t& mr : kernel.max_mr) mr = 0;
-  FillTiles<kChains, 1>(&kernel, std::make_index_sequence<MaxMr<kChains, 1>()>());
-  FillTiles<kChains, 2>(&kernel, std::make_index_sequence<MaxMr<kChains, 2>()>());
+  for (size_t nv = 0; nv <= GemmKernel::kMaxNv; ++nv) {
+    kernel.max_mr[nv] = 0;
+    for (size_t& panels : kernel.wide_panels[nv]) panels = 0;
+  }
+  FillWidth<kChains, 1>(&kernel);
+  FillWidth<kChains, 2>(&kernel);
   return kernel;
 }
 

@@ -181,9 +181,9 @@ HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, Element* out) {
   for (i = k; i % kGroup != 0; ++i) out[i] = 0;
 }
 
-// GemmKernel::make_rows of integer kernels: Element is uint8_t, or uint16_t of the same numbers.
+// GemmKernel::pack_lhs of integer kernels: Element is uint8_t, or uint16_t of the same numbers.
 template <typename Element, size_t kGroup>
-void MakeByteRows(const RowsToMake& rows) {
+void PackLhsBytes(const LhsToPack& rows) {
   const ByteRowF32 d;
   const size_t k = rows.k;
   const size_t at_a_time = RowsAtATime(k);
@@ -191,7 +191,7 @@ void MakeByteRows(const RowsToMake& rows) {
   for (size_t begin = 0; begin < rows.rows; begin += at_a_time) {
     const size_t count = HWY_MIN(at_a_time, rows.rows - begin);
     const ConstRows in = rows.in.From(begin);
-    const MadeRows out = rows.out.From(begin);
+    const PackedLhs out = rows.out.From(begin);
     for (size_t r = 0; r < count; ++r) {
       const Extremes extremes = ExtremesOfRow(in.row(r), rows.factor, k);
       quants.high[r] = extremes.high;

@@ -7,11 +7,9 @@
 // rounds otherwise and is not used. AMX sums in another order: a kernel of its own, for those who
 // ask for it.
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <iterator>
 
 #include "engine/base/bf16.h"
 #include "engine/base/strict_math.h"
@@ -126,7 +124,7 @@ struct TypeBf16 {
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};
 };
 
-void MakeRowsBf16(const RowsToMake& rows) {
+void PackLhsBf16(const LhsToPack& rows) {
   const GemmTagF32 d;
   const TagBf16 db;
   const hn::RebindToUnsigned<TagBf16> du16;
@@ -150,7 +148,7 @@ void MakeRowsBf16(const RowsToMake& rows) {
   }
 }
 
-constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16);
+constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16>(&PackLhsBf16);
 
 #else  // by FMAs
 
@@ -199,7 +197,7 @@ struct TypeBf16 {
 #endif
 };
 
-void MakeRowsBf16(const RowsToMake& rows) {
+void PackLhsBf16(const LhsToPack& rows) {
   const GemmTagF32 d;
   const TagU32 du;
   const size_t lanes = hn::Lanes(d);
@@ -217,18 +215,7 @@ void MakeRowsBf16(const RowsToMake& rows) {
   }
 }
 
-// Many rows go past a panel that is spread once.
-constexpr GemmKernel WithSpreadRows(GemmKernel kernel) {
-  // What spreading costs is one part in so many rows; with 32 registers the tiles lose less.
-  kernel.at_once_rows = ENCORE_32_REGISTERS ? 32 : 24;
-  kernel.at_once_groups = 16;
-  if (kernel.max_mr[1] != 0) kernel.rows[1] = &RunSpreadRows<1>;
-  if (kernel.max_mr[2] != 0) kernel.rows[2] = &RunSpreadRows<2>;
-  if (kernel.max_mr[3] != 0) kernel.rows[3] = &RunSpreadRows<3>;
-  if (kernel.max_mr[4] != 0) kernel.rows[4] = &RunSpreadRows<4>;
-  return kernel;
-}
-constexpr GemmKernel kKernel = WithSpreadRows(KernelOf<TypeBf16, PackBf16>(&MakeRowsBf16));
+constexpr GemmKernel kKernel = KernelOf<TypeBf16, PackBf16, SpreadBlocks>(&PackLhsBf16);
 
 #endif
 
@@ -242,7 +229,7 @@ struct TypeBf16Amx {
   static constexpr bool kInteger = false;
 };
 
-void MakeRowsOfPairs(const RowsToMake& rows) {
+void PackLhsPairs(const LhsToPack& rows) {
   for (size_t r = 0; r < rows.rows; ++r) {
     const float* in = rows.in.row(r);  // may be where out is: stores stay behind loads
     uint16_t* out = reinterpret_cast<uint16_t*>(rows.out.From(r).data);
@@ -257,13 +244,15 @@ void MakeRowsOfPairs(const RowsToMake& rows) {
 }
 
 constexpr GemmKernel MakeAmxKernel() {
-  GemmKernel kernel = amx::WithRows<TypeBf16Amx>(kKernel);
-  for (auto& lines : kernel.tile) {  // their sums are others
-    for (auto& widths : lines) std::fill(std::begin(widths), std::end(widths), nullptr);
-  }
-  kernel.only_rows = true;
+  GemmKernel kernel = kKernel;
+  kernel.target = "AMX";
+  kernel.run[1] = &amx::Run<TypeBf16Amx, 1>;
+  kernel.run[2] = &amx::Run<TypeBf16Amx, 2>;
+  kernel.run[3] = &amx::Run<TypeBf16Amx, 3>;
+  kernel.run[4] = &amx::Run<TypeBf16Amx, 4>;
+  kernel.only_block_kernel = true;
   kernel.a_bytes = sizeof(uint16_t);
-  kernel.make_rows = &MakeRowsOfPairs;
+  kernel.pack_lhs = &PackLhsPairs;
   return kernel;
 }
 constexpr GemmKernel kAmxKernel = MakeAmxKernel();

@@ -58,10 +58,17 @@ struct TypeF32 {
 
 constexpr GemmKernel kKernel = KernelOf<TypeF32, PackF32>(nullptr);
 
+const GemmKernel* TargetGemmKernelF32() { return &kKernel; }
+
 }  // namespace
 
-const GemmKernel* TargetGemmKernelF32();  // for gemm_spread-inl.h, too
-const GemmKernel* TargetGemmKernelF32() { return &kKernel; }
+// For gemm_spread-inl.h.
+const WidthKernels& TargetWidthF32(size_t nv);
+const WidthKernels& TargetWidthF32(size_t nv) {
+  static constexpr const WidthKernels* kWidths[] = {
+      nullptr, &kWidth<TypeF32, 1>, &kWidth<TypeF32, 2>, &kWidth<TypeF32, 3>, &kWidth<TypeF32, 4>};
+  return *kWidths[nv];
+}
 
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

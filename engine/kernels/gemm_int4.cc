@@ -14,6 +14,7 @@
 #include <iterator>
 #include <utility>
 
+#include "engine/base/even_split.h"
 #include "engine/base/strict_math.h"
 // AVX3_ZEN4's products of integers are AVX3_DL's.
 #define ENCORE_SAME_ON_AVX3 HWY_AVX3_ZEN4
@@ -232,10 +233,8 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
       ENCORE_PREFETCH_WRITE(tile.out.c[j / kLanes] + i * tile.out.ldc);
     }
   }
-  const size_t parts = (rows + kMaxMr[NV] - 1) / kMaxMr[NV];
-  const size_t base = rows / parts;
-  const size_t taller = rows % parts;
-  const size_t share = (tile.in.prefetch_step + parts - 1) / parts;
+  const EvenSplit split(rows, (rows + kMaxMr[NV] - 1) / kMaxMr[NV]);
+  const size_t share = (tile.in.prefetch_step + split.parts - 1) / split.parts;
   const uint8_t* packed = static_cast<const uint8_t*>(tile.in.b);
   for (size_t g0 = 0; g0 < tile.in.kc; g0 += kChunk) {
     const size_t groups = std::min(kChunk, tile.in.kc - g0);
@@ -253,8 +252,8 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
     chunk.prefetch = tile.in.prefetch + g0 * tile.in.prefetch_step;
     chunk.prefetch_step = tile.in.prefetch_step;
     chunk.lines = (share + 63) / 64;
-    for (size_t p = 0; p < parts; ++p) {
-      const size_t mr = base + (p < taller ? 1 : 0);
+    for (size_t p = 0; p < split.parts; ++p) {
+      const size_t mr = split.begin(p + 1) - split.begin(p);
       kChunkFns<NV>[mr](chunk);
       chunk.a += mr * chunk.lda;
       chunk.acc += mr * kNr;
@@ -267,24 +266,23 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) sums[0][j] = hn::Load(d, acc + i * kNr + j * kLanes);
     EndTile<TypeInt4>(row, sums);
-    if (row.in.a.quant != nullptr) ++row.in.a.quant;
-    if (row.out.residual.data != nullptr) row.out.residual = row.out.residual.From(1);
-    for (size_t j = 0; j < NV; ++j) row.out.c[j] += row.out.ldc;
+    SkipRows(row, NV, 1);
   }
 }
 
-// GemmKernel::rows.
 template <size_t NV>
 HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   GemmTile some = tile;
   for (size_t begin = 0; begin < rows; begin += kMaxRows) {
     const size_t count = std::min(kMaxRows, rows - begin);
-    some.in.a = tile.in.a.From(begin);
-    some.in.init = tile.in.init + begin * tile.in.ld_init;
-    if (tile.out.residual.data != nullptr) some.out.residual = tile.out.residual.From(begin);
-    for (size_t j = 0; j < NV; ++j) some.out.c[j] = tile.out.c[j] + begin * tile.out.ldc;
     RunSomeRows<NV>(some, count);
+    SkipRows(some, NV, count);
   }
+}
+
+template <size_t NV>
+void Run(GemmTile& slice, size_t rows) {
+  RunBlock(&RunRows<NV>, kInt4GroupBytes, slice, rows);
 }
 
 constexpr GemmKernel MakeKernel() {
@@ -296,14 +294,14 @@ constexpr GemmKernel MakeKernel() {
   kernel.kr = kInt4Group;
   kernel.lanes = kLanes;
   kernel.best_nv = kMaxNv;
-  kernel.rows[1] = &RunRows<1>;
-  kernel.rows[2] = &RunRows<2>;
+  kernel.run[1] = &Run<1>;
+  kernel.run[2] = &Run<2>;
 #if ENCORE_32_REGISTERS
-  kernel.rows[3] = &RunRows<3>;
+  kernel.run[3] = &Run<3>;
 #endif
   for (size_t nv = 1; nv <= kMaxNv; ++nv) kernel.max_mr[nv] = kMaxMr[nv];
-  kernel.only_rows = true;
-  kernel.make_rows = &MakeByteRows<uint8_t, kInt4Group>;
+  kernel.only_block_kernel = true;
+  kernel.pack_lhs = &PackLhsBytes<uint8_t, kInt4Group>;
   return kernel;
 }
 

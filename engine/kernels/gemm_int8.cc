@@ -109,12 +109,17 @@ struct PackInt8 {
 };
 
 constexpr GemmKernel kKernel =
-    KernelOf<TypeInt8, PackInt8>(&MakeByteRows<AElement, TypeInt8::kGroup>);
+    KernelOf<TypeInt8, PackInt8>(&PackLhsBytes<AElement, TypeInt8::kGroup>);
 
 const GemmKernel* TargetGemmKernelInt8() { return &kKernel; }
 
 #if ENCORE_TARGET_HAS_AMX
-constexpr GemmKernel kAmxKernel = amx::WithRows<TypeInt8>(kKernel);
+constexpr GemmKernel kAmxKernel = [] {
+  GemmKernel kernel = KernelOf<TypeInt8, PackInt8, amx::Blocks<TypeInt8>>(
+      &PackLhsBytes<AElement, TypeInt8::kGroup>);
+  kernel.target = "AMX";
+  return kernel;
+}();
 #else
 constexpr const GemmKernel& kAmxKernel = kKernel;
 #endif

@@ -27,6 +27,7 @@
 
 #include <cstddef>
 
+#include "engine/kernels/elementwise.h"
 #include "engine/kernels/rows.h"
 
 namespace encore::inline v0_1::internal {
@@ -50,43 +51,48 @@ struct ColumnQuant {
 // The widest tile, in vectors of accumulators.
 inline constexpr size_t kMaxTileVectors = 12;
 
-// One microtile: MR rows by NV vectors of columns,
-//   c = relu(scale * (init_scale * init + a b) + residual)
-// where scale is a row's own, and each factor, the residual and relu are optional. Each element of
-// a b is one chain of fused multiply-adds over groups 0 .. kc-1 (in the order that the element type
-// has within a group) that starts at init; the rest comes in the order written. b may be a slice of
-// a packed panel (gemm_pack-inl.h), so a product over a long K may be cut: the c of one call is the
-// init of the next, and the bits are those of one call.
+// Some rows by NV vectors of columns,
+//   c = activation(relu(scale * (init_scale * init + a b) + residual))
+// where scale is a row's own, and each factor, the residual, relu and the activation are optional.
+// Each element of a b is one chain of fused multiply-adds over groups 0 .. kc-1 (in the order that
+// the element type has within a group) that starts at init; the rest follows in the order written.
+// b may be a slice of a packed panel (gemm_pack-inl.h), so a product over a long K may be cut: the
+// c of one call is the init of the next, and the bits are those of one call.
 struct TileOperands {
-  InputRows a;    // [MR], contiguous rows of kc groups
+  InputRows a;    // [rows], contiguous rows of kc groups
   const void* b;  // [kc, ldb, kr], readable to the full width NV * lanes; fastest if aligned to a
                   // vector
   size_t ldb;     // columns
-  size_t panel_stride;      // of a wide tile: bytes from a panel of b to the next
+  size_t panels;  // side by side, panel_stride bytes apart; 1, or GemmKernel::wide_panels
+  size_t panel_stride;
   size_t kc;                // may be 0
-  const Accumulator* init;  // [MR, ld_init], readable to the full width NV * lanes
+  const Accumulator* init;  // [rows, ld_init], readable to the full width NV * lanes
   size_t ld_init;           // 0: one row (a bias) for all
-  const float* init_scale;  // [MR], or null for 1
-  // A tile that prefetches asks at each k for the line at `prefetch`, or for as many from there as
-  // fill NV vectors, and goes prefetch_step bytes on. Into L2, and only a hint: any address will
-  // do. A wide tile asks for all lines of all of its panels, panel_stride apart.
+  const float* init_scale;  // [rows], or null for 1
+  // Memory of b's size that is read next: prefetched into L2 meanwhile. Any address will do. null
+  // where b is in L1 and so is what follows.
   const char* prefetch;
-  size_t prefetch_step;
+  size_t prefetch_step;  // of kernels/ itself (gemm_slice.h)
 };
 // Of an integer kernel's last slice: c = bias + a.quant.scale * columns.scale * (sums -
-// a.quant.zero_point * columns.sum), and then on as above, but that `scale` has no place. For other
-// slices columns.scale is null, and c receives the bits of integers, or int4's sums as floats.
+// a.quant.zero_point * columns.sum), then as above without `scale`. For other slices columns.scale
+// is null, and c receives the bits of integers, or int4's sums as floats.
 struct TileQuant {
   ColumnQuant columns;  // these for the full width
   const float* bias;
 };
 struct TileEpilogue {
-  const float* scale;         // [MR], or null for 1
-  ConstRows residual;         // [MR], cols wide, or null
+  const float* scale;         // [rows], or null for 1
+  ConstRows residual;         // [rows], cols wide, or null
   bool relu;                  // max(x, 0); -0 and NaN stay as they are
-  float* c[kMaxTileVectors];  // where each vector of columns begins: [MR, ldc]; may be init or
+  float* c[kMaxTileVectors];  // where each vector of columns begins: [rows, ldc]; may be init or
   size_t ldc;                 // residual themselves
   size_t cols;                // columns that c has, 1 .. NV * lanes
+  // Or null, as most are; where vectors of c are side by side.
+  ActivationKernel::Tile activation;
+  ActivationKernel::Gated gated;  // c = f(gate) c, gate [rows, ld_gate]
+  const float* gate;
+  size_t ld_gate;
 };
 struct GemmTile {
   TileOperands in;
@@ -94,16 +100,35 @@ struct GemmTile {
   TileEpilogue out;
 };
 
-// Lines that a tile asks for at each k. Some tiles that need to ask for none ask for the one at
-// `prefetch` all the same: it should be a line that is in L1, and the step 0.
-enum TilePrefetch { kNoLine, kOneLine, kAllLines, kNumTilePrefetches };
+// As `init` of what starts from nothing.
+alignas(64) inline constexpr Accumulator kZeroRow[kMaxTileVectors * 16] = {};
 
-// Rows for GemmKernel::make_rows.
-struct RowsToMake {
+// A slice without factors, residual, activation and quantisation, which starts from nothing and
+// prefetches nothing; without a, b, kc and the place of c. Field by field: with few rows, clearing
+// all of it would take a percent of the time.
+inline GemmTile PlainTile() {
+  GemmTile tile;
+  tile.in.panels = 1;
+  tile.in.init = kZeroRow;
+  tile.in.ld_init = 0;
+  tile.in.init_scale = nullptr;
+  tile.in.prefetch = nullptr;
+  tile.quant.columns.scale = nullptr;
+  tile.out.scale = nullptr;
+  tile.out.residual = {nullptr, 0};
+  tile.out.relu = false;
+  tile.out.activation = nullptr;
+  tile.out.gated = nullptr;
+  tile.out.gate = nullptr;
+  return tile;
+}
+
+// For GemmKernel::pack_lhs.
+struct LhsToPack {
   ConstRows in;
   size_t rows;
   size_t k;
-  MadeRows out;                   // with quant where the kernel is one of integers
+  PackedLhs out;                  // with quant where the kernel is one of integers
   const float* factor = nullptr;  // [k], or null for 1
 };
 
@@ -112,23 +137,11 @@ struct GemmKernel {
   static constexpr size_t kMaxNv = 4;  // of a panel
   static constexpr size_t kMaxMr = 16;
   static constexpr size_t kMaxNr = kMaxNv * 16;  // columns of the widest panel
-  using TileFn = void (*)(const GemmTile& tile);
-  // A tile of few rows over several neighbouring panels: one panel has too few chains to hide the
-  // latency of a multiply-add.
   static constexpr size_t kMaxWideMr = 2;
-  struct WideTile {
-    size_t panels;  // 0: none
-    TileFn run;
-  };
-  // A slice of a panel for any number of rows in one call: as one tile, but that prefetch_step is
-  // the bytes of a group of the panel, all of which it asks for, and that a, ld_init and the
-  // factors are those of `rows` rows. Cuts between slices are at multiples of 16. Of integers,
-  // init_scale and scale are null, and int8's kc is a multiple of 16. c may be init.
-  using RowsFn = void (*)(const GemmTile& tile, size_t rows);
-  // Whether to take rows[] where there are tiles, too.
-  bool TakesAtOnce(size_t count, size_t kc) const {
-    return only_rows || (count >= at_once_rows && kc >= at_once_groups && kc % 16 == 0);
-  }
+  // Rows [0, rows) of a slice, rows >= 1, of panels NV vectors wide: by microtiles, or by a kernel
+  // of all rows at once. Slices are cut at multiples of 16 groups. Of integers, init_scale and
+  // scale are null. `slice` comes with the pointers of row 0, and goes with others.
+  using RunFn = void (*)(GemmTile& slice, size_t rows);
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
   // fills up the last group become 0.
@@ -142,7 +155,7 @@ struct GemmKernel {
   // Makes rows of A out of rows of k floats; the last group is filled up with zeros. `out` may be
   // `in`, where rows of both have the same bytes from one to the next, and room for whole groups.
   // int8 and int4 write out.quant, and multiply x by factor, if given, before anything else.
-  using MakeRowsFn = void (*)(const RowsToMake& rows);
+  using PackLhsFn = void (*)(const LhsToPack& rows);
 
   const char* target;         // Highway's name of the SIMD target, or "AMX"
   bool integer = false;       // int8 and int4; int8's sums are int32_t, and its `pack` takes floats
@@ -152,19 +165,15 @@ struct GemmKernel {
   size_t kr;                  // elements of a group
   size_t lanes;               // accumulators a vector
   size_t best_nv;             // panel width (vectors) to prefer
-  size_t max_mr[kMaxNv + 1];  // [nv]: the largest MR there is a tile for; 0: no tile of that width
-  TileFn tile[kNumTilePrefetches][kMaxNv + 1][kMaxMr + 1];  // [][nv][mr]
-  WideTile wide[kMaxNv + 1][kMaxWideMr + 1];                // [nv][mr]
-  RowsFn rows[kMaxNv + 1] = {};                             // [nv]; null: only tiles
-  bool only_rows = false;                                   // no tiles: their bits would be others
-  PackFn pack;                                              // these two not of int4, whose
-  TransposeFn transpose;                                    // panels kernels/int4_groups.h packs
-  MakeRowsFn make_rows;  // null: rows of floats are rows of A as they are
-  // For TakesAtOnce. As here, AMX's tiles are as fast for fewer rows and for shorter slices, and
-  // disturb memory less (Xeon, Sapphire Rapids: base_1x16 454 us by tiles and 475 at once, with
-  // weights from memory 706 and 768).
-  size_t at_once_rows = 32;
-  size_t at_once_groups = 64;
+  size_t max_mr[kMaxNv + 1];  // [nv]: rows of the tallest microtile; 0: no panels of that width
+  RunFn run[kMaxNv + 1];      // [nv]
+  // [nv][rows]: neighbouring panels that one call computes for so few rows, since one panel has too
+  // few chains to hide the latency of a multiply-add; 0: one panel.
+  size_t wide_panels[kMaxNv + 1][kMaxWideMr + 1];
+  bool only_block_kernel = false;  // no microtiles: their bits would be others
+  PackFn pack;  // these two not of int4, whose panels kernels/int4_groups.h packs
+  TransposeFn transpose;
+  PackLhsFn pack_lhs;  // null: rows of floats are rows of A as they are
 
   // Groups that cover k elements.
   size_t GroupsOf(size_t k) const { return kr == 1 ? k : (k + kr - 1) / kr; }
@@ -187,11 +196,10 @@ const GemmKernel& GetGemmKernelF32();
 // that as one instruction (VDPBF16PS), subnormal numbers count as zeros.
 const GemmKernel& GetGemmKernelBf16();
 // By AMX, to be run only where the process may use its bf16 (engine/platform/amx.h): sums in
-// another order (gemm_amx-inl.h), rows[] alone. On targets of processors that never have it, the
+// another order (gemm_amx-inl.h). On targets of processors that never have it, the
 // kernel above. Packed panels of either are those of the other.
 const GemmKernel& GetGemmKernelBf16Amx();
 const GemmKernel& GetGemmKernelInt8();
-// rows[] alone.
 const GemmKernel& GetGemmKernelInt4();
 // The same with AMX for many rows, to be run only where the process may use it
 // (engine/platform/amx.h); on targets of processors that never have it, the same altogether. Packed

@@ -15,7 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/base/even_split.h"
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "engine/kernels/unroll.h"
 #include "hwy/highway.h"
@@ -26,7 +28,7 @@ namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 // In gemm_f32.cc.
-const GemmKernel* TargetGemmKernelF32();
+const WidthKernels& TargetWidthF32(size_t nv);
 
 // Groups of a piece of a panel, and rows whose sums rest in memory between pieces: 18 KiB of floats
 // and 9 of sums at most, on the stack. A tile of four rows and three vectors then has 24 loads and
@@ -55,16 +57,6 @@ HWY_INLINE void SpreadGroups(const uint32_t* HWY_RESTRICT words, size_t ldb, siz
   }
 }
 
-template <size_t NV>
-HWY_INLINE void SkipRows(GemmTile& t, size_t rows) {
-  t.in.a = t.in.a.From(rows);
-  t.in.init += rows * t.in.ld_init;
-  if (t.in.init_scale != nullptr) t.in.init_scale += rows;
-  if (t.out.scale != nullptr) t.out.scale += rows;
-  if (t.out.residual.data != nullptr) t.out.residual = t.out.residual.From(rows);
-  for (size_t j = 0; j < NV; ++j) t.out.c[j] += rows * t.out.ldc;
-}
-
 // Up to kSpreadRows<NV> rows, whose A is floats, of each pair the odd one first.
 template <size_t NV>
 HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
@@ -72,10 +64,10 @@ HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
   constexpr size_t kWidth = NV * kLanes;
   HWY_ALIGN float panel[2 * kSpreadGroups<NV> * kWidth];
   HWY_ALIGN Accumulator sums[kSpreadRows<NV> * kWidth];
-  const GemmKernel& f32 = *TargetGemmKernelF32();
-  const size_t parts = (rows + f32.max_mr[NV] - 1) / f32.max_mr[NV];
+  const WidthKernels& f32 = TargetWidthF32(NV);
+  const EvenSplit split(rows, (rows + f32.max_mr - 1) / f32.max_mr);
   // Of what comes next in memory, each tile asks for its share.
-  const size_t share = (all.in.prefetch_step + 2 * parts - 1) / (2 * parts);
+  const size_t share = (all.in.prefetch_step + 2 * split.parts - 1) / (2 * split.parts);
   size_t done = 0;
   do {
     const size_t groups = HWY_MIN(all.in.kc - done, kSpreadGroups<NV>);
@@ -101,25 +93,32 @@ HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
       for (size_t j = 0; j < NV; ++j) t.out.c[j] = sums + j * kLanes;
       t.out.ldc = t.out.cols = kWidth;
     }
-    for (size_t i = 0; i < parts; ++i) {
-      const size_t mr = rows / parts + (i < rows % parts ? 1 : 0);
-      f32.tile[kOneLine][NV][mr](t);
-      SkipRows<NV>(t, mr);
+    for (size_t i = 0; i < split.parts; ++i) {
+      const size_t mr = split.begin(i + 1) - split.begin(i);
+      f32.tile[kOneLine][mr](t);
+      SkipRows(t, NV, mr);
       t.in.prefetch += share * t.in.kc;
     }
   } while (done != all.in.kc);
 }
 
-// GemmKernel::rows.
 template <size_t NV>
 void RunSpreadRows(const GemmTile& tile, size_t rows) {
   GemmTile t = tile;
   for (size_t begin = 0; begin < rows; begin += kSpreadRows<NV>) {
     const size_t count = HWY_MIN(rows - begin, kSpreadRows<NV>);
     RunSpreadBlock<NV>(t, count);
-    SkipRows<NV>(t, count);
+    SkipRows(t, NV, count);
   }
 }
+
+struct SpreadBlocks {
+  template <size_t NV>
+  static constexpr BlockFn kRun = &RunSpreadRows<NV>;
+  // Spreading costs one part in so many rows; with 32 registers the tiles lose less.
+  static constexpr size_t kMinRows = ENCORE_32_REGISTERS ? 32 : 24;
+  static constexpr size_t kMinGroups = 16;
+};
 
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -23,6 +23,7 @@
 #include <cstddef>
 
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/unroll.h"
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"

@@ -20,6 +20,7 @@
 
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/gemm_pack-inl.h"
+#include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
@@ -29,21 +30,21 @@ namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 
 template <class Type, size_t NV, size_t... I>
-constexpr void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
-  // Tiles of several vectors have loads to spare: those that need no prefetch are those that ask
-  // for a line at each k, of an address that costs nothing. A third less code.
+constexpr void FillTiles(WidthKernels& kernels, std::index_sequence<I...>) {
+  // Tiles of several vectors have loads to spare: those that need no prefetch are those that
+  // prefetch a line at each k, of an address that costs nothing. A third less code.
   constexpr TilePrefetch kNone = NV == 1 ? kNoLine : kOneLine;
   constexpr TilePrefetch kAll = PrefetchLines<Type, NV>() == 1 ? kOneLine : kAllLines;
-  ((kernel.tile[kNoLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kNone, Type>), ...);
-  ((kernel.tile[kOneLine][NV][I + 1] = &RunGemmTile<I + 1, NV, kOneLine, Type>), ...);
-  ((kernel.tile[kAllLines][NV][I + 1] = &RunGemmTile<I + 1, NV, kAll, Type>), ...);
+  ((kernels.tile[kNoLine][I + 1] = &RunGemmTile<I + 1, NV, kNone, Type>), ...);
+  ((kernels.tile[kOneLine][I + 1] = &RunGemmTile<I + 1, NV, kOneLine, Type>), ...);
+  ((kernels.tile[kAllLines][I + 1] = &RunGemmTile<I + 1, NV, kAll, Type>), ...);
 }
 
 template <class Type, size_t NV, size_t MR>
-constexpr void FillWideTile(GemmKernel& kernel) {
+constexpr void FillWideTile(WidthKernels& kernels) {
   constexpr size_t kPanels = Type::kWidePanels[NV][MR];
   if constexpr (kPanels != 0) {
-    kernel.wide[NV][MR] = {kPanels, &RunGemmTile<MR, NV * kPanels, kAllLines, Type, kPanels>};
+    kernels.wide[MR] = &RunGemmTile<MR, NV * kPanels, kAllLines, Type, kPanels>;
   }
 }
 
@@ -54,18 +55,50 @@ inline constexpr size_t kMostRows = 4;
 inline constexpr size_t kMostRows = GemmKernel::kMaxMr;
 #endif
 
-template <class Type, size_t NV>
-constexpr void FillWidth(GemmKernel& kernel) {
+struct NoBlocks {
+  template <size_t NV>
+  static constexpr BlockFn kRun = nullptr;
+  static constexpr size_t kMinRows = 0;
+  static constexpr size_t kMinGroups = 0;
+};
+
+template <class Type, size_t NV, class Blocks = NoBlocks>
+inline constexpr WidthKernels kWidth = [] {
   constexpr size_t kMaxMr = HWY_MIN(Type::kMaxMr[NV], kMostRows);
-  kernel.max_mr[NV] = kMaxMr;
-  if constexpr (kMaxMr != 0) FillTiles<Type, NV>(kernel, std::make_index_sequence<kMaxMr>());
-  FillWideTile<Type, NV, 1>(kernel);
-  FillWideTile<Type, NV, 2>(kernel);
+  WidthKernels kernels{};
+  kernels.nv = NV;
+  kernels.column_bytes = sizeof(typename Type::Word);
+  kernels.max_mr = kMaxMr;
+  if constexpr (kMaxMr != 0) {
+    FillTiles<Type, NV>(kernels, std::make_index_sequence<kMaxMr>());
+  }
+  FillWideTile<Type, NV, 1>(kernels);
+  FillWideTile<Type, NV, 2>(kernels);
+  kernels.block = Blocks::template kRun<NV>;
+  kernels.min_block_rows = Blocks::kMinRows;
+  kernels.min_block_groups = Blocks::kMinGroups;
+  return kernels;
+}();
+
+template <class Type, size_t NV, class Blocks>
+void RunWidth(GemmTile& slice, size_t rows) {
+  RunSlice(kWidth<Type, NV, Blocks>, slice, rows);
 }
 
-// make_rows: null where rows of floats are rows of A.
-template <class Type, class Pack>
-constexpr GemmKernel KernelOf(GemmKernel::MakeRowsFn make_rows) {
+template <class Type, class Blocks, size_t NV>
+constexpr void FillWidth(GemmKernel& kernel) {
+  if constexpr (Type::kMaxMr[NV] != 0) {
+    kernel.max_mr[NV] = HWY_MIN(Type::kMaxMr[NV], kMostRows);
+    kernel.run[NV] = &RunWidth<Type, NV, Blocks>;
+    for (size_t mr = 1; mr <= GemmKernel::kMaxWideMr; ++mr) {
+      kernel.wide_panels[NV][mr] = Type::kWidePanels[NV][mr];
+    }
+  }
+}
+
+// pack_lhs: null where rows of floats are rows of A.
+template <class Type, class Pack, class Blocks = NoBlocks>
+constexpr GemmKernel KernelOf(GemmKernel::PackLhsFn pack_lhs) {
   GemmKernel kernel{};
   kernel.target = &HWY_STR(HWY_NAMESPACE)[2];  // of "N_AVX2"
   kernel.integer = Type::kInteger;
@@ -74,13 +107,13 @@ constexpr GemmKernel KernelOf(GemmKernel::MakeRowsFn make_rows) {
   kernel.kr = Type::kGroup;
   kernel.lanes = hn::MaxLanes(GemmTagF32());
   kernel.best_nv = Type::kBestNv;
-  FillWidth<Type, 1>(kernel);
-  FillWidth<Type, 2>(kernel);
-  FillWidth<Type, 3>(kernel);
-  FillWidth<Type, 4>(kernel);
+  FillWidth<Type, Blocks, 1>(kernel);
+  FillWidth<Type, Blocks, 2>(kernel);
+  FillWidth<Type, Blocks, 3>(kernel);
+  FillWidth<Type, Blocks, 4>(kernel);
   kernel.pack = &PackPanel<Pack>;
   kernel.transpose = &TransposeWords<Pack>;
-  kernel.make_rows = make_rows;
+  kernel.pack_lhs = pack_lhs;
   return kernel;
 }
 

@@ -34,14 +34,14 @@ struct RowQuant {
   float zero_point;  // an integer, 0 .. 255
 };
 
-// Rows of A, each of whole groups of elements: those that GemmKernel::make_rows writes, and those
+// Rows of A, each of whole groups of elements: those that GemmKernel::pack_lhs writes, and those
 // that a product reads. Row r begins at data + r * stride.
-struct MadeRows {
+struct PackedLhs {
   std::byte* data;
   size_t stride;    // bytes
   RowQuant* quant;  // [rows], or null
 
-  MadeRows From(size_t r) const {
+  PackedLhs From(size_t r) const {
     return {data + r * stride, stride, quant == nullptr ? nullptr : quant + r};
   }
 };
@@ -50,7 +50,7 @@ struct InputRows {
   size_t stride;          // bytes
   const RowQuant* quant;  // [rows], or null
 
-  static InputRows Of(const MadeRows& rows) { return {rows.data, rows.stride, rows.quant}; }
+  static InputRows Of(const PackedLhs& rows) { return {rows.data, rows.stride, rows.quant}; }
   // Of a kernel that takes rows of floats as they are.
   static InputRows Of(const ConstRows& rows) {
     return {reinterpret_cast<const std::byte*>(rows.data), rows.ld * sizeof(float), nullptr};

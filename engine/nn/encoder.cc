@@ -154,7 +154,9 @@ std::string Encoder::cache_use() const {
   return impl_ == nullptr ? "" : impl_->packed_weights.cache_use;
 }
 
-bool Encoder::amx_bf16() const { return impl_ != nullptr && impl_->kernels.gemm->only_rows; }
+bool Encoder::amx_bf16() const {
+  return impl_ != nullptr && impl_->kernels.gemm->only_block_kernel;
+}
 
 Result<size_t> Encoder::WorkspaceBytes(const BatchLimits& limits, int threads) const {
   return internal::Guarded("a plan of the workspace", [&]() -> Result<size_t> {

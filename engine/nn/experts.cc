@@ -50,16 +50,16 @@ void Route(const Pass& pass, const PackedExperts& experts, ConstRows in, Rows ro
   }
 }
 
-// out = activation(in matrix), or without one in matrix. `made` has room for the rows of A.
-void Multiply(const PackedMatrix& matrix, ConstRows in, const MadeRows& made,
+// out = activation(in matrix), or without one in matrix. `lhs` has room for the rows of A.
+void Multiply(const PackedMatrix& matrix, ConstRows in, const PackedLhs& lhs,
               const BlockActivation* activation, Rows out, size_t rows) {
   const PackedView& view = matrix.view();
   GemmArgs args{};
   args.a = InputRows::Of(in);
-  if (view.kernel->make_rows != nullptr) {
-    view.kernel->make_rows(
-        {.in = in, .rows = rows, .k = view.k, .out = made, .factor = view.row_factor});
-    args.a = InputRows::Of(made);
+  if (view.kernel->pack_lhs != nullptr) {
+    view.kernel->pack_lhs(
+        {.in = in, .rows = rows, .k = view.k, .out = lhs, .factor = view.row_factor});
+    args.a = InputRows::Of(lhs);
   }
   args.b = view;
   args.c = out;
@@ -93,9 +93,9 @@ void Compute(const Pass& pass, const RowStep& step, const StepRows& rows, size_t
     if (own != 0 && e >= begin && e < end) {
       const Rows hidden = rows.Written(Buffer::kHidden).From(first);
       const Rows gathered = rows.expert.From(first);
-      const MadeRows made = rows.lhs.From(first);
-      Multiply(experts.linear1[e], gathered, made, step.activation, hidden, own);
-      Multiply(experts.linear2[e], hidden, made, nullptr, gathered, own);
+      const PackedLhs lhs = rows.lhs.From(first);
+      Multiply(experts.linear1[e], gathered, lhs, step.activation, hidden, own);
+      Multiply(experts.linear2[e], hidden, lhs, nullptr, gathered, own);
     }
     first = next;
   };

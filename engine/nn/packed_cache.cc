@@ -48,7 +48,7 @@ std::string Describe(const PreparedEncoder& prepared) {
     text += std::string(m.name) + " " + kernel.target;
     for (const size_t number :
          {kernel.b_bytes, kernel.kr, kernel.lanes, view.nv, view.k, view.n, size_t{view.gated},
-          size_t{kernel.integer}, size_t{kernel.only_rows}, size_t{m.smoothed}}) {
+          size_t{kernel.integer}, size_t{kernel.only_block_kernel}, size_t{m.smoothed}}) {
       text += " " + std::to_string(number);
     }
     text += '\n';

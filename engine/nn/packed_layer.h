@@ -60,7 +60,7 @@ struct PackedRelative {
   size_t rows = 0;
   PackedView keys;                      // pk of a key head, without data
   const std::byte* key_data = nullptr;  // of all key heads; null without content_to_position
-  MadeRows queries = {};  // pq, [heads, rows]; without data without position_to_content
+  PackedLhs queries = {};  // pq, [heads, rows]; without data without position_to_content
 
   size_t key_bytes() const { return RoundUp(keys.packed_bytes(), 64); }  // of a key head
 };

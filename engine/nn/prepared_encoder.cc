@@ -54,7 +54,7 @@ size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
   for (const MatrixToPack& m : matrices) {
     const PackedView& view = m.packed->view();
     const GemmKernel& kernel = *view.kernel;
-    if (kernel.make_rows == nullptr) continue;
+    if (kernel.pack_lhs == nullptr) continue;
     bytes = std::max(bytes, view.groups() * kernel.kr * kernel.a_bytes);
   }
   return bytes;

@@ -24,7 +24,7 @@ RowStep Norm(const PackedNorm& norm, Buffer in, Buffer out, Buffer residual = kN
 
 // A linear step, after one that packs its input where its kernel takes no floats.
 void AddLinear(RowStep linear, RowSteps* steps) {
-  if (linear.matrix->view().kernel->make_rows != nullptr) {
+  if (linear.matrix->view().kernel->pack_lhs != nullptr) {
     steps->Add({.kind = StepKind::kPackLhs, .matrix = linear.matrix, .in = linear.in, .out = kLhs});
     linear.in = kLhs;
   }

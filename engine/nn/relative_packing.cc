@@ -29,7 +29,7 @@ class Projected {
     const PackedView& view = matrix.view();
     ld_ = RoundUp(view.n, 16);
     if (!out_.Allocate(rows * ld_)) return false;
-    if (view.kernel->make_rows == nullptr) return true;
+    if (view.kernel->pack_lhs == nullptr) return true;
     stride_ = RowBytes(*view.kernel, view.k);
     return made_.Allocate(rows * stride_) && quants_.Allocate(rows);
   }
@@ -39,17 +39,17 @@ class Projected {
     args.a = InputRows::Of(x);
     args.b = view;
     args.c = {out_.data(), ld_};
-    if (view.kernel->make_rows != nullptr) {
-      const MadeRows made{made_.data(), stride_, quants_.data()};
-      args.a = InputRows::Of(made);
+    if (view.kernel->pack_lhs != nullptr) {
+      const PackedLhs lhs{made_.data(), stride_, quants_.data()};
+      args.a = InputRows::Of(lhs);
       const EvenSplit split{rows, std::min(rows, static_cast<size_t>(team.threads()))};
       team.ForEach(split.parts, [&](size_t i, int /*thread*/) {
         const size_t begin = split.begin(i);
-        view.kernel->make_rows({.in = x.From(begin),
-                                .rows = split.begin(i + 1) - begin,
-                                .k = view.k,
-                                .out = made.From(begin),
-                                .factor = view.row_factor});
+        view.kernel->pack_lhs({.in = x.From(begin),
+                               .rows = split.begin(i + 1) - begin,
+                               .k = view.k,
+                               .out = lhs.From(begin),
+                               .factor = view.row_factor});
       });
     }
     Gemm(team, args, matrix.blocking(), rows);
@@ -90,18 +90,18 @@ void PackHeads(Team& team, const PackedRelative& packed, size_t heads, ConstRows
   });
 }
 void MakeHeads(Team& team, const PackedRelative& packed, size_t heads, ConstRows pq,
-               const MadeRows& out) {
+               const PackedLhs& out) {
   const size_t head_size = packed.keys.k;
   const GemmKernel& kernel = *packed.keys.kernel;
   team.ForEach(heads, [&](size_t h, int /*thread*/) {
     const ConstRows in{pq.data + h * head_size, pq.ld};
-    const MadeRows made = out.From(h * packed.rows);
-    if (kernel.make_rows != nullptr) {
-      kernel.make_rows({.in = in, .rows = packed.rows, .k = head_size, .out = made});
+    const PackedLhs lhs = out.From(h * packed.rows);
+    if (kernel.pack_lhs != nullptr) {
+      kernel.pack_lhs({.in = in, .rows = packed.rows, .k = head_size, .out = lhs});
       return;
     }
     for (size_t r = 0; r < packed.rows; ++r) {
-      std::copy_n(in.row(r), head_size, reinterpret_cast<float*>(made.From(r).data));
+      std::copy_n(in.row(r), head_size, reinterpret_cast<float*>(lhs.From(r).data));
     }
   });
 }

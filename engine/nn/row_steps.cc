@@ -51,11 +51,11 @@ ConstRows ReadInput(const Pass& pass, const RowStep& step, const StepRows& rows,
 
 void PackLhs(const Pass& pass, const RowStep& step, const StepRows& rows, size_t count) {
   const PackedView& view = step.matrix->view();
-  view.kernel->make_rows({.in = ReadInput(pass, step, rows, count),
-                          .rows = count,
-                          .k = view.k,
-                          .out = rows.lhs,
-                          .factor = view.row_factor});
+  view.kernel->pack_lhs({.in = ReadInput(pass, step, rows, count),
+                         .rows = count,
+                         .k = view.k,
+                         .out = rows.lhs,
+                         .factor = view.row_factor});
 }
 
 void RunLinear(const AttentionStage& attention, const QkvBuffer& qkv, const RowStep& step,

@@ -41,7 +41,7 @@ struct StepRows {
   ConstRows x;
   ConstRows encoder_input;
   std::array<Rows, static_cast<size_t>(Buffer::kX)> written;  // by Buffer
-  MadeRows lhs;
+  PackedLhs lhs;
   Rows routes;  // of the experts' steps, as their own rows below
   Rows expert;
   size_t expert_rows;  // rows of hidden, lhs and expert for each row of the others

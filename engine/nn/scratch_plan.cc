@@ -77,7 +77,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
   const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));
   plan.keys = layout.Take(packed_rows, model.kv_width);
-  plan.values = layout.Take(model.makes_rows || longest >= kPackedValueKeys ? packed_rows : 0,
+  plan.values = layout.Take(model.packs_lhs || longest >= kPackedValueKeys ? packed_rows : 0,
                             model.packed_value_bytes, 1);
   plan.context = layout.Take(std::max(tokens, plan.block_rows), plan.ld_context);
   plan.mid = layout.Take(plan.block_rows, plan.ld_model);
@@ -94,7 +94,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.expert = layout.Take(model.experts != 0 ? rows : 0, plan.ld_model);
   plan.attention_floats =
       AttentionScratchFloats(longest, model.head_size, /*masked=*/true,
-                             model.makes_rows ? model.head_size : 0, model.relative);
+                             model.packs_lhs ? model.head_size : 0, model.relative);
   // A task of attention has a sequence, a block of at least kMinRowsOfBlock rows, or some heads of
   // a block of queries.
   const size_t query_blocks =

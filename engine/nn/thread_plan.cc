@@ -95,7 +95,7 @@ size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
 
 // How many blocks of rows there are for threads of unequal speed, a multiple of `parts`.
 size_t SmallRowBlocks(const ModelSizes& model, size_t tokens, size_t parts, double l3) {
-  const double weight_bytes = model.FlopsOfLayer(1) / 2 * (model.makes_rows ? 2 : 4);
+  const double weight_bytes = model.FlopsOfLayer(1) / 2 * (model.packs_lhs ? 2 : 4);
   const size_t rows = 4 * weight_bytes > l3 ? kRowsOfSmallBlockOfLargeLayer : kRowsOfSmallBlock;
   return parts * std::max<size_t>(1, tokens / (parts * rows));
 }
@@ -104,7 +104,7 @@ size_t SmallRowBlocks(const ModelSizes& model, size_t tokens, size_t parts, doub
 
 ModelSizes::ModelSizes(const EncoderConfig& config, bool reduced)
     : d_model(config.d_model),
-      makes_rows(reduced),
+      packs_lhs(reduced),
       num_layers_(static_cast<double>(config.layers.size())) {
   for (const LayerConfig& layer : config.layers) {
     const LayerSizes sizes(d_model, layer);

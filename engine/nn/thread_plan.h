@@ -36,7 +36,7 @@ struct ModelSizes {
   // if no layer's are ever packed (ShouldPackValues): products take floats and head sizes
   // are multiples of 16.
   size_t packed_value_bytes = 0;
-  bool makes_rows = false;   // attention's products take no floats
+  bool packs_lhs = false;    // attention's products take no floats
   size_t lhs_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
   size_t qkv_width = 0;
   size_t head_size = 0;

@@ -41,11 +41,11 @@ size_t ScoreRows(size_t row_floats) {
 
 // The parts of the scratch; sizes must agree with AttentionScratchFloats.
 struct Scratch {
-  size_t rows;       // of scores at a time
-  Rows scores;       // [rows]
-  Rows sums;         // [kQueryBlock]: sum of p v so far; only with several tiles of keys
-  Rows additive;     // [rows], only with a mask
-  MadeRows queries;  // [kQueryBlock], if the kernel does not take floats
+  size_t rows;        // of scores at a time
+  Rows scores;        // [rows]
+  Rows sums;          // [kQueryBlock]: sum of p v so far; only with several tiles of keys
+  Rows additive;      // [rows], only with a mask
+  PackedLhs queries;  // [kQueryBlock], if the kernel does not take floats
   // These two only with relative embeddings.
   Rows relative;    // [kQueryBlock]: the term of keys
   float* products;  // of embeddings with queries or keys
@@ -67,10 +67,10 @@ size_t RelativeRowFloats(size_t keys) {
 }
 
 // What rows of A of so many elements take for each, whatever the element: whole vectors.
-size_t MadeRowFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
+size_t PackedLhsFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
 
 // Rows of A in memory of so many floats each.
-MadeRows MadeIn(Rows memory) {
+PackedLhs PackedIn(Rows memory) {
   return {reinterpret_cast<std::byte*>(memory.data), memory.ld * sizeof(float), nullptr};
 }
 
@@ -82,11 +82,11 @@ Scratch LayOut(const AttentionHead& head, size_t keys, float* memory) {
   s.sums = {s.scores.row(s.rows), RoundUp(head.values.n, kMaxLanes)};
   s.additive = {s.sums.row(keys > kKeyTile ? kQueryBlock : 0), s.scores.ld};
   const size_t masks = HasMatrix(head.mask) ? RoundUp(s.rows * s.scores.ld, kMaxLanes) : 0;
-  s.queries = MadeIn({s.additive.data + masks, MadeRowFloats(head.keys.k)});
+  s.queries = PackedIn({s.additive.data + masks, PackedLhsFloats(head.keys.k)});
   if (head.relative == nullptr) return s;
-  const bool makes_rows = head.keys.kernel->make_rows != nullptr;
+  const bool packs_lhs = head.keys.kernel->pack_lhs != nullptr;
   float* const behind =
-      s.additive.data + masks + (makes_rows ? kQueryBlock * MadeRowFloats(head.keys.k) : 0);
+      s.additive.data + masks + (packs_lhs ? kQueryBlock * PackedLhsFloats(head.keys.k) : 0);
   s.relative = {behind, s.scores.ld};
   s.products = s.relative.row(kQueryBlock);
   return s;
@@ -137,12 +137,11 @@ class Block {
     std::fill_n(m_, rows_, kMinusInf);
     std::fill_n(l_, rows_, 0.0f);
     const ConstRows q = head.q.From(begin);
-    if (head.keys.kernel->make_rows == nullptr) {
+    if (head.keys.kernel->pack_lhs == nullptr) {
       q_ = InputRows::Of(q);
       return;
     }
-    head.keys.kernel->make_rows(
-        {.in = q, .rows = rows_, .k = head.keys.k, .out = scratch_.queries});
+    head.keys.kernel->pack_lhs({.in = q, .rows = rows_, .k = head.keys.k, .out = scratch_.queries});
     q_ = InputRows::Of(scratch_.queries);
   }
 
@@ -303,10 +302,10 @@ class Block {
       for (size_t r = row; r < row_end; ++r) inverse_[r - row] = 1.0f / l_[r];
     }
     InputRows weights = InputRows::Of(scratch_.scores);
-    if (const auto make_rows = head_.keys.kernel->make_rows; make_rows != nullptr) {  // in place
-      const MadeRows made = MadeIn(scratch_.scores);
-      make_rows({.in = scratch_.scores, .rows = row_end - row, .k = end - begin, .out = made});
-      weights = InputRows::Of(made);
+    if (const auto pack_lhs = head_.keys.kernel->pack_lhs; pack_lhs != nullptr) {  // in place
+      const PackedLhs lhs = PackedIn(scratch_.scores);
+      pack_lhs({.in = scratch_.scores, .rows = row_end - row, .k = end - begin, .out = lhs});
+      weights = InputRows::Of(lhs);
     }
     MultiplyValues(weights, row, row_end, begin, end, last);
   }
@@ -393,7 +392,7 @@ class Block {
       tile.out.cols = nv * lanes;
       tile.in.init = init.ld == 0 ? init.data : init.data + (col - begin);
       for (size_t j = 0; j < nv; ++j) tile.out.c[j] = c.data + (col - begin) + j * lanes;
-      RunTiles(*b.kernel, nv, rows, tile);
+      b.kernel->run[nv](tile, rows);
       col += nv * lanes;
       within = 0;
     }
@@ -428,7 +427,7 @@ class Block {
       }
       tile.out.scale = last ? inverse_ : nullptr;
       for (size_t j = 0; j < nv; ++j) tile.out.c[j] = c.data + col + j * kernel.lanes;
-      RunTiles(kernel, nv, row_end - row, tile);
+      kernel.run[nv](tile, row_end - row);
       col += cols;
     }
   }
@@ -472,7 +471,7 @@ size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_
   const size_t terms =
       relative ? kQueryBlock * row + RoundUp(scores, kMaxLanes) + kQueryBlock * kBeside : 0;
   return RoundUp(scores, kMaxLanes) * (masked ? 2 : 1) + sums +
-         kQueryBlock * MadeRowFloats(head_size) + terms;
+         kQueryBlock * PackedLhsFloats(head_size) + terms;
 }
 
 void Attend(const AttentionHead& head, size_t begin, size_t end, float* scratch) {

@@ -119,7 +119,7 @@ const GemmKernel& DocumentRows::kernel() const {
 }
 
 InputRows DocumentRows::Make(const GemmKernel& kernel, size_t row, size_t count,
-                             const MadeRows& room) const {
+                             const PackedLhs& room) const {
   const std::byte* const from = data + row * stride;
   if (type == DType::kF32) return {from, stride, nullptr};
   // Pairs of bf16 where they lie, if no number is missing and words are aligned.

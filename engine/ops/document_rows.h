@@ -29,7 +29,7 @@ struct DocumentRows {
     return kernel.GroupsOf(width) * kernel.kr * kernel.a_bytes;
   }
   // Rows [row, row + count) as rows of A: where they are, or made at `room`.
-  InputRows Make(const GemmKernel& kernel, size_t row, size_t count, const MadeRows& room) const;
+  InputRows Make(const GemmKernel& kernel, size_t row, size_t count, const PackedLhs& room) const;
 };
 
 }  // namespace encore::internal

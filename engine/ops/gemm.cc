@@ -11,16 +11,6 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// From one tile to the one mr rows below it.
-inline void AdvanceRows(GemmTile& tile, size_t nv, size_t mr) {
-  tile.in.a = tile.in.a.From(mr);
-  tile.in.init += mr * tile.in.ld_init;
-  if (tile.in.init_scale != nullptr) tile.in.init_scale += mr;
-  if (tile.out.scale != nullptr) tile.out.scale += mr;
-  if (tile.out.residual.data != nullptr) tile.out.residual = tile.out.residual.From(mr);
-  for (size_t j = 0; j < nv; ++j) tile.out.c[j] += mr * tile.out.ldc;
-}
-
 // Where the vectors of columns from `col` on begin in row 0 of c.
 void SetColumns(const ColumnBlocks& blocks, float* c, size_t col, size_t nv, size_t lanes,
                 TileEpilogue* out) {
@@ -49,19 +39,19 @@ class PanelWalk {
         kernel_(*args.b.kernel),
         a_(args.a.From(row_begin)),
         row_(row_begin),
+        rows_(row_end - row_begin),
         kc_(kc),
         nr_(b_.nr()),
-        bytes_(b_.panel_bytes(nr_)),
-        whole_(row_end - row_begin, DivCeil(row_end - row_begin, kernel_.max_mr[b_.nv])) {
-    if (whole_.count <= GemmKernel::kMaxWideMr) wide_ = kernel_.wide[b_.nv][whole_.count].panels;
+        bytes_(b_.panel_bytes(nr_)) {
+    if (rows_ <= GemmKernel::kMaxWideMr) wide_ = kernel_.wide_panels[b_.nv][rows_];
   }
 
-  // Panels [begin, end), then `after` will be read; null for what lies behind them.
-  void RunPanels(size_t begin, size_t end, const void* after) {
+  // Panels [begin, end). `next` is read after them; null for what follows them in memory.
+  void RunPanels(size_t begin, size_t end, const void* next) {
     alignas(64) Accumulator strip[kStripFloats];
     for (size_t p = begin; p < end; p += panels_) {
-      FindPanels(p, end, 0, after);
-      RunPanel(strip, nullptr, /*rests=*/false);
+      FindPanels(p, end, 0, next);
+      RunPanel(strip, nullptr, /*keep_in_strip=*/false);
     }
   }
 
@@ -70,16 +60,16 @@ class PanelWalk {
     return (b.groups() > kc ? kStripFloats / 2 : kStripFloats) / b.nr();
   }
 
-  // Pairs of them: the gate's product waits in a strip for the other one, whose sums rest in the
-  // strip's second half where there are several slices.
-  void RunPairs(size_t begin, size_t end, const void* after) {
+  // Pairs of them: the gate's product stays in a strip until the other one is there, whose partial
+  // sums are in the strip's second half.
+  void RunPairs(size_t begin, size_t end, const void* next) {
     alignas(64) Accumulator gate[kStripFloats];
     Accumulator* const strip = gate + kStripFloats / 2;
     for (size_t p = begin; p < end; p += panels_) {
       FindPanels(p, end, 0, nullptr);
-      RunPanel(gate, nullptr, /*rests=*/true);
-      FindPanels(p, end, 1, after);
-      RunPanel(strip, gate, /*rests=*/false);
+      RunPanel(gate, nullptr, /*keep_in_strip=*/true);
+      FindPanels(p, end, 1, next);
+      RunPanel(strip, gate, /*keep_in_strip=*/false);
     }
   }
 
@@ -87,118 +77,88 @@ class PanelWalk {
   static constexpr size_t kStripFloats = kMaxMc * GemmKernel::kMaxNr;
 
   // Panel p and those beside it, or a half of each of these pairs.
-  void FindPanels(size_t p, size_t end, size_t half, const void* after) {
+  void FindPanels(size_t p, size_t end, size_t half, const void* next) {
     // Side by side go whole panels but for columns of the last vector.
     const bool fits = wide_ != 0 && p + wide_ <= end && (p + wide_) * nr_ < b_.n + kernel_.lanes;
     panels_ = fits ? wide_ : 1;
     col_ = p * nr_;
     cols_ = std::min(panels_ * nr_, b_.n - col_);
     nv_ = b_.nv;
-    rows_ = &whole_;
     size_t bytes = bytes_;
-    if (cols_ < nr_) {  // the last panel may have fewer vectors, with taller tiles
+    if (cols_ < nr_) {  // the last panel may have fewer vectors
       nv_ = DivCeil(cols_, kernel_.lanes);
-      narrow_ = {whole_.count, DivCeil(whole_.count, kernel_.max_mr[nv_])};
-      rows_ = &narrow_;
       bytes = b_.panel_bytes(nv_ * kernel_.lanes);
     }
     panel_ = static_cast<const std::byte*>(b_.data) + p * bytes_ * b_.halves() + half * bytes;
     column_ = b_.padded_column(p, half);
-    // Behind the first half lies the second, and behind that the next pair.
+    // Memory order: gate panel, up panel, next gate panel ...
     next_ = panel_ + bytes;
     if (half + 1 == b_.halves()) next_ += (panels_ - 1) * bytes_ * b_.halves();
-    if (p + panels_ == end && after != nullptr) next_ = static_cast<const std::byte*>(after);
+    if (p + panels_ == end && next != nullptr) next_ = static_cast<const std::byte*>(next);
   }
 
-  // strip: where sums rest between slices, and in the end if it `rests`, [rows, columns of the
-  // panel]; gate: of a pair's second half, the strip that its first half left.
-  void RunPanel(Accumulator* strip, const float* gate, bool rests) {
+  // strip: buffer for partial sums between slices of K, [rows, columns of the panel]. With
+  // keep_in_strip the final sums stay there too. gate: the strip of a pair's first half.
+  void RunPanel(Accumulator* strip, const float* gate, bool keep_in_strip) {
     size_t k0 = 0;
     do {
       const size_t kc = std::min(kc_, b_.groups() - k0);
-      RunSlice(k0, kc, strip, gate, rests);
+      RunSlice(k0, kc, strip, gate, keep_in_strip);
       k0 += kc;
     } while (k0 != b_.groups());
   }
 
   // Groups [k0, k0 + kc).
-  void RunSlice(size_t k0, size_t kc, Accumulator* strip, const float* gate, bool rests) {
+  void RunSlice(size_t k0, size_t kc, Accumulator* strip, const float* gate, bool keep_in_strip) {
     const size_t nv = nv_ * panels_;
     const size_t lanes = kernel_.lanes;
     const size_t ld_strip = nv * lanes;
     const bool last = k0 + kc == b_.groups();
-    const bool ends = last && !rests;
     const bool integer = kernel_.integer;
     const float* bias = b_.bias != nullptr ? b_.bias + column_ : nullptr;
-    GemmTile tile = PlainTile();
-    tile.in.ldb = nv_ * lanes;
-    const size_t group_bytes = tile.in.ldb * kernel_.group_bytes();
-    tile.in.a = a_;
-    tile.in.a.data += k0 * kernel_.kr * kernel_.a_bytes;
-    tile.in.b = panel_ + k0 * group_bytes;
-    tile.in.kc = kc;
+    GemmTile slice = PlainTile();
+    slice.in.ldb = nv_ * lanes;
+    slice.in.panels = panels_;
+    slice.in.panel_stride = bytes_ * b_.halves();
+    const size_t group_bytes = slice.in.ldb * kernel_.group_bytes();
+    slice.in.a = a_;
+    slice.in.a.data += k0 * kernel_.kr * kernel_.a_bytes;
+    slice.in.b = panel_ + k0 * group_bytes;
+    slice.in.kc = kc;
+    // The next slice or panel in memory is fetched while this one is computed.
+    slice.in.prefetch =
+        reinterpret_cast<const char*>(last ? next_ : panel_ + (k0 + kc) * group_bytes);
     if (k0 != 0) {
-      tile.in.init = strip;
-      tile.in.ld_init = ld_strip;
+      slice.in.init = strip;
+      slice.in.ld_init = ld_strip;
     } else if (bias != nullptr && !integer) {
-      tile.in.init = bias;
+      slice.in.init = bias;
     }
     if (integer && last) {
-      tile.quant.columns = {b_.column_quant.scale + column_, b_.column_quant.sum + column_};
-      tile.quant.bias = bias != nullptr ? bias : kZeroRow;
+      slice.quant.columns = {b_.column_quant.scale + column_, b_.column_quant.sum + column_};
+      slice.quant.bias = bias != nullptr ? bias : kZeroRow;
     }
-    if (ends) {
+    if (last && !keep_in_strip) {
       const Rows c = args_.c.From(row_);
-      tile.out.ldc = c.ld;
-      tile.out.cols = cols_;
-      SetColumns(args_.blocks, c.data, col_, nv, lanes, &tile.out);
+      slice.out.ldc = c.ld;
+      slice.out.cols = cols_;
+      SetColumns(args_.blocks, c.data, col_, nv, lanes, &slice.out);
       if (args_.residual.data != nullptr) {
-        tile.out.residual = {args_.residual.row(row_) + col_, args_.residual.ld};
+        slice.out.residual = {args_.residual.row(row_) + col_, args_.residual.ld};
       }
-      tile.out.relu = args_.relu;
-    } else {
-      for (size_t j = 0; j < nv; ++j) tile.out.c[j] = strip + j * lanes;
-      tile.out.ldc = ld_strip;
-      tile.out.cols = ld_strip;
-    }
-    // While the rows are in L1; only the last slice's.
-    const auto finish = [&](size_t row, size_t rows) {
-      if (!ends) return;
-      if (args_.activation != nullptr) {
-        args_.activation(tile.out.c[0], tile.out.ldc, rows, tile.out.cols);
-      }
+      slice.out.relu = args_.relu;
+      slice.out.activation = args_.activation;
       if (gate != nullptr) {
-        args_.gated(gate + row * ld_strip, ld_strip, tile.out.c[0], tile.out.ldc, rows,
-                    tile.out.cols);
+        slice.out.gated = args_.gated;
+        slice.out.gate = gate;
+        slice.out.ld_gate = ld_strip;
       }
-    };
-    // What comes next in memory, the next slice or panel, is fetched while these tiles compute.
-    tile.in.prefetch =
-        reinterpret_cast<const char*>(last ? next_ : panel_ + (k0 + kc) * group_bytes);
-    tile.in.prefetch_step = group_bytes;
-    if (panels_ != 1) {
-      tile.in.panel_stride = bytes_ * b_.halves();
-      kernel_.wide[nv_][rows_->count].run(tile);
-      return finish(0, rows_->count);
+    } else {
+      for (size_t j = 0; j < nv; ++j) slice.out.c[j] = strip + j * lanes;
+      slice.out.ldc = ld_strip;
+      slice.out.cols = ld_strip;
     }
-    if (kernel_.rows[nv] != nullptr && kernel_.TakesAtOnce(rows_->count, kc)) {
-      kernel_.rows[nv](tile, rows_->count);
-      return finish(0, rows_->count);
-    }
-    // Each tile fetches its share: a burst would hold up the loads that the tiles wait for. One or
-    // two tiles ask for all lines of a row of the panel at each k, more of them for one line, and
-    // the same one again until the next begins.
-    const size_t parts = rows_->parts;
-    const TilePrefetch lines = parts < std::max<size_t>(1, group_bytes / 64) ? kAllLines : kOneLine;
-    tile.in.prefetch_step = DivCeil(group_bytes, parts);
-    for (size_t i = 0; i < parts; ++i) {
-      const size_t row = rows_->begin(i);
-      const size_t mr = rows_->begin(i + 1) - row;
-      kernel_.tile[lines][nv][mr](tile);
-      finish(row, mr);
-      AdvanceRows(tile, nv, mr);
-      tile.in.prefetch += tile.in.prefetch_step * kc;
-    }
+    kernel_.run[nv_](slice, rows_);
   }
 
   const GemmArgs& args_;
@@ -206,37 +166,22 @@ class PanelWalk {
   const GemmKernel& kernel_;
   const InputRows a_;  // from the first row on
   const size_t row_;
+  const size_t rows_;
   const size_t kc_;  // of a slice
   const size_t nr_;
-  const size_t bytes_;     // of a panel
-  const EvenSplit whole_;  // rows in tiles of the panels' width
-  size_t wide_ = 0;        // panels of a wide tile; 0: none for so many rows
+  const size_t bytes_;  // of a panel
+  size_t wide_ = 0;     // panels side by side for so few rows; 0: one
   // Of the panels at hand.
-  size_t panels_;  // side by side, in one wide tile; or 1
+  size_t panels_;  // side by side
   size_t nv_;
   size_t col_;
   size_t cols_;
-  size_t column_;          // in bias and column_quant
-  const EvenSplit* rows_;  // in tiles of their width
-  EvenSplit narrow_;       // of the last panel's
+  size_t column_;  // in bias and column_quant
   const std::byte* panel_;
-  const std::byte* next_;  // what will be read after them
+  const std::byte* next_;  // read after them
 };
 
 }  // namespace
-
-void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile) {
-  if (kernel.only_rows) {
-    kernel.rows[nv](tile, rows);
-    return;
-  }
-  const EvenSplit split{rows, DivCeil(rows, kernel.max_mr[nv])};
-  for (size_t i = 0; i < split.parts; ++i) {
-    const size_t mr = split.begin(i + 1) - split.begin(i);
-    kernel.tile[kNoLine][nv][mr](tile);
-    AdvanceRows(tile, nv, mr);
-  }
-}
 
 void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_begin, size_t row_end,
                size_t panel_begin, size_t panel_end) {
@@ -246,13 +191,13 @@ void GemmBlock(const GemmArgs& args, const GemmBlocking& blocking, size_t row_be
                         : blocking.mc;
   const EvenSplit blocks{row_end - row_begin, DivCeil(row_end - row_begin, mc)};
   for (size_t i = 0; i < blocks.parts; ++i) {
-    // After the last panel the next block of rows begins anew.
-    const void* after = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
+    // The next block of rows begins with the first panel.
+    const void* next = i + 1 < blocks.parts ? args.b.panel(panel_begin) : args.next;
     PanelWalk walk(args, blocking.kc, row_begin + blocks.begin(i), row_begin + blocks.begin(i + 1));
     if (args.b.gated) {
-      walk.RunPairs(panel_begin, panel_end, after);
+      walk.RunPairs(panel_begin, panel_end, next);
     } else {
-      walk.RunPanels(panel_begin, panel_end, after);
+      walk.RunPanels(panel_begin, panel_end, next);
     }
   }
 }

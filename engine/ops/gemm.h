@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The matrix product: loops over panels, slices of K and tiles of rows, around the micro-kernels.
+// The matrix product: loops over panels and slices of K around the kernels.
 // Written once for all element types: what it needs to know of one is in GemmKernel.
 
 #ifndef ENCORE_ENGINE_OPS_GEMM_H_
@@ -8,7 +8,7 @@
 
 #include <cstddef>
 
-#include "engine/kernels/elementwise.h"
+#include "engine/kernels/gemm_kernel.h"
 #include "engine/ops/gemm_blocking.h"
 #include "engine/ops/packed_matrix.h"
 #include "engine/platform/thread_team.h"
@@ -40,30 +40,6 @@ struct GemmArgs {
   // in memory. Any address will do.
   const void* next = nullptr;
 };
-
-// As `init` of a tile that starts from nothing.
-alignas(64) inline constexpr Accumulator kZeroRow[kMaxTileVectors * 16] = {};
-
-// A tile without factors, residual, relu and quantisation, which starts from nothing and fetches
-// nothing; without a, b, kc and the place of c. Field by field: with few rows, clearing all of it
-// would take a percent of the time.
-inline GemmTile PlainTile() {
-  GemmTile tile;
-  tile.in.init = kZeroRow;
-  tile.in.ld_init = 0;
-  tile.in.init_scale = nullptr;
-  tile.in.prefetch = reinterpret_cast<const char*>(kZeroRow);
-  tile.in.prefetch_step = 0;
-  tile.quant.columns.scale = nullptr;
-  tile.out.scale = nullptr;
-  tile.out.residual = {nullptr, 0};
-  tile.out.relu = false;
-  return tile;
-}
-
-// All rows of one column of tiles, in tiles of equal height (13 rows are 7 + 6, not 8 + 5). `tile`
-// comes with the pointers of row 0, and goes with others.
-void RunTiles(const GemmKernel& kernel, size_t nv, size_t rows, GemmTile& tile);
 
 // Rows [row_begin, row_end) of panels [panel_begin, panel_end). Allocates nothing; at most 32 KiB
 // of sums on the stack, and 8 KiB with AMX or 27 of int4 and of bf16 by FMAs. No other call may

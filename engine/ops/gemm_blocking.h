@@ -9,6 +9,7 @@
 #include <cstddef>
 
 #include "encore/cpu.h"
+#include "engine/base/even_split.h"
 #include "engine/kernels/gemm_kernel.h"
 
 namespace encore::inline v0_1::internal {
@@ -37,31 +38,6 @@ GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr,
 size_t ChoosePanelVectors(const GemmKernel& kernel, size_t n);
 // The widest panel whose columns divide `multiple` (a power of two), for packed keys.
 size_t ChooseAlignedPanelVectors(const GemmKernel& kernel, size_t multiple);
-
-// `count` things in `parts` nearly equal ranges; range i is [begin(i), begin(i + 1)).
-class EvenSplit {
- public:
-  EvenSplit() = default;
-  EvenSplit(size_t things, size_t ranges) : count(things), parts(ranges) {
-    if (parts == 1) {
-      base_ = count;
-    } else if (parts == 2) {  // no division, which shows beside heads of short sequences
-      base_ = count / 2;
-      extra_ = count % 2;
-    } else if (parts != 0) {
-      base_ = count / parts;
-      extra_ = count - base_ * parts;
-    }
-  }
-  size_t begin(size_t i) const { return i * base_ + (i < extra_ ? i : extra_); }
-
-  size_t count = 0;
-  size_t parts = 0;
-
- private:
-  size_t base_ = 0;
-  size_t extra_ = 0;
-};
 
 // A product's tasks: a grid of row blocks by column blocks (ranges of panels).
 struct TileGrid {

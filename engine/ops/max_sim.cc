@@ -81,7 +81,7 @@ float EmptyScore(size_t query_rows, bool mean) {
 
 // For one thread: rows of A, the products of a panel, and each column's maximum so far.
 struct MaxScratch {
-  MadeRows rows;    // [kRows]
+  PackedLhs rows;   // [kRows]
   float* products;  // [kRows, kMaxTileVectors * lanes]
   float* maxima;    // [rows of the longest query, in whole vectors]
 };
@@ -161,7 +161,7 @@ float ScoreOf(const PackedView& query, const DocumentRows& documents, size_t fir
       }
       tile.out.ldc = tile.out.cols = cols;
       for (size_t j = 0; j < nv; ++j) tile.out.c[j] = scratch.products + j * kernel.lanes;
-      RunTiles(kernel, nv, count, tile);
+      kernel.run[nv](tile, count);
       RaiseMaxima(scratch.products, count, cols, scratch.maxima + p * query.nr());
     }
   }

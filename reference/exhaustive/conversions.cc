@@ -84,8 +84,8 @@ void Bf16OfRowsWanted(const GemmKernel* kernel, const float* x, uint32_t* out, s
 }
 void Bf16OfRows(const GemmKernel* kernel, const float* x, uint32_t* out, size_t n) {
   const auto make = [&](void* to) {
-    const internal::MadeRows rows{static_cast<std::byte*>(to), n * kernel->a_bytes, nullptr};
-    kernel->make_rows({.in = {x, n}, .rows = 1, .k = n, .out = rows});
+    const internal::PackedLhs rows{static_cast<std::byte*>(to), n * kernel->a_bytes, nullptr};
+    kernel->pack_lhs({.in = {x, n}, .rows = 1, .k = n, .out = rows});
   };
   if (kernel->a_bytes == sizeof(float)) {
     std::array<uint32_t, kConversionChunk> floats;

@@ -141,8 +141,7 @@ void Check(const GemmKernel& kernel, const Int4Case& t) {
   tile.out.ldc = ldc;
   tile.out.cols = t.cols;
   tile.in.prefetch = reinterpret_cast<const char*>(b.data());
-  tile.in.prefetch_step = nr * kInt4GroupBytes;
-  kernel.rows[t.nv](tile, t.rows);
+  kernel.run[t.nv](tile, t.rows);
 
   for (size_t i = 0; i < t.rows; ++i) {
     for (size_t j = 0; j < nr; ++j) {
@@ -207,11 +206,11 @@ TEST(GemmInt4, RowsAreThoseOfInt8) {
       const auto make = [&](const GemmKernel& kernel, std::vector<RowQuant>* quant) {
         const size_t stride = kernel.GroupsOf(k) * kernel.kr * kernel.a_bytes;
         std::vector<std::byte> rows(kRows * stride, std::byte{0xA5});
-        kernel.make_rows({.in = {x.data(), k},
-                          .rows = kRows,
-                          .k = k,
-                          .out = {rows.data(), stride, quant->data()},
-                          .factor = factor.data()});
+        kernel.pack_lhs({.in = {x.data(), k},
+                         .rows = kRows,
+                         .k = k,
+                         .out = {rows.data(), stride, quant->data()},
+                         .factor = factor.data()});
         return rows;
       };
       std::vector<RowQuant> want_quant(kRows);

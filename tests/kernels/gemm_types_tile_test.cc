@@ -29,8 +29,8 @@ struct TileCase {
   size_t mr;
   size_t kc;
   size_t cols;
-  size_t panels = 1;       // more: the wide tile
-  size_t kind = kNoLine;   // of prefetching
+  size_t panels = 1;  // more: the wide tile
+  bool prefetch = true;
   bool last = true;        // of an integer kernel: floats come out
   bool init_is_c = false;  // and no bias row
   bool residual = false;
@@ -38,14 +38,13 @@ struct TileCase {
   bool relu = false;
   bool extreme = false;  // int8: only the ends of the ranges
   size_t offset = 0;     // bytes that panels are away from a vector's alignment
-  bool at_once = false;  // GemmKernel::rows
 };
 
 void PrintTo(const TileCase& t, std::ostream* out) {
   *out << "nv " << t.nv << ", mr " << t.mr << ", kc " << t.kc << ", cols " << t.cols << ", panels "
-       << t.panels << ", kind " << t.kind << ", last " << t.last << ", init_is_c " << t.init_is_c
-       << ", residual " << t.residual << ", factors " << t.factors << ", relu " << t.relu
-       << ", extreme " << t.extreme << ", offset " << t.offset << ", at_once " << t.at_once;
+       << t.panels << ", prefetch " << t.prefetch << ", last " << t.last << ", init_is_c "
+       << t.init_is_c << ", residual " << t.residual << ", factors " << t.factors << ", relu "
+       << t.relu << ", extreme " << t.extreme << ", offset " << t.offset;
 }
 
 // Numbers that the type has.
@@ -146,14 +145,9 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
   for (size_t j = 0; j < t.nv * t.panels; ++j) tile.out.c[j] = c.view().data() + j * lanes;
   tile.out.ldc = ldc;
   tile.out.cols = t.cols;
-  tile.in.prefetch = reinterpret_cast<const char*>(b);
-  tile.in.prefetch_step = 64;
-  if (t.at_once) {
-    tile.in.prefetch_step = panel_nr * kernel.group_bytes();
-    kernel.rows[t.nv](tile, t.mr);
-  } else {
-    (t.panels > 1 ? kernel.wide[t.nv][t.mr].run : kernel.tile[t.kind][t.nv][t.mr])(tile);
-  }
+  tile.in.panels = t.panels;
+  if (t.prefetch) tile.in.prefetch = reinterpret_cast<const char*>(b);
+  kernel.run[t.nv](tile, t.mr);
 
   for (size_t i = 0; i < t.mr; ++i) {
     for (size_t j = 0; j < nr; ++j) {
@@ -173,7 +167,7 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
         ASSERT_EQ(static_cast<int32_t>(sum), sum) << "the case's own sums do not fit";
         want = std::bit_cast<float>(static_cast<int32_t>(sum));
         if (t.last) want = Dequantized(fma, sum, quant[i], col_scale[j], col_sum[j], bias[j]);
-      } else if (kernel.only_rows) {
+      } else if (kernel.only_block_kernel) {
         want = AmxSum(row, column, k, want);
       } else {
         for (size_t e = 0; e < k; e += 2) {
@@ -200,14 +194,15 @@ size_t ForEachTile(const GemmKernel& kernel, const F& f) {
     const size_t nr = nv * kernel.lanes;
     for (size_t mr = 1; mr <= kernel.max_mr[nv]; ++mr, ++tiles) {
       for (const size_t cols : std::set<size_t>{1, kernel.lanes - 1, nr / 2 + 1, nr - 1, nr}) {
-        for (size_t kind = 0; cols != 0 && kind < kNumTilePrefetches; ++kind) {
-          f(TileCase{.nv = nv, .mr = mr, .kc = 0, .cols = cols, .kind = kind});
+        if (cols == 0) continue;
+        for (const bool prefetch : {false, true}) {
+          f(TileCase{.nv = nv, .mr = mr, .kc = 0, .cols = cols, .prefetch = prefetch});
           if (testing::Test::HasFatalFailure()) return tiles;
         }
       }
     }
     for (size_t mr = 1; mr <= GemmKernel::kMaxWideMr; ++mr) {
-      const size_t panels = kernel.wide[nv][mr].panels;
+      const size_t panels = kernel.wide_panels[nv][mr];
       if (panels == 0) continue;
       ++tiles;
       for (const size_t missing : {size_t{0}, size_t{1}, kernel.lanes - 1}) {
@@ -254,20 +249,17 @@ TEST(GemmTypesTile, EveryTileToTheBit) {
 
 // Rows that are fewer than a tile of AMX or whole ones, and a last block that begins at rows that
 // are done; more rows and longer chains than bf16 by FMAs spreads at a time.
-TEST(GemmTypesTile, RowsAtOnceToTheBit) {
+TEST(GemmTypesTile, ManyRowsToTheBit) {
   size_t cases = 0;
   ForEachTarget([&](const std::string& /*target*/) {
-    for (const auto& [name, kernel] : KernelsOfRows()) {
+    for (const auto& [name, kernel] : BlockKernels()) {
       SCOPED_TRACE(name);
       for (size_t nv = 1; nv <= GemmKernel::kMaxNv; ++nv) {
-        if (kernel.max_mr[nv] == 0 && !kernel.only_rows) continue;
-        ASSERT_NE(kernel.rows[nv], nullptr);
+        if (kernel.run[nv] == nullptr) continue;
         const size_t nr = nv * kernel.lanes;
         for (const size_t rows : {1, 2, 5, 15, 16, 17, 31, 32, 33, 47, 48, 63, 64, 100, 128, 150}) {
           for (const size_t kc : {0, 16, 48, 1, 15, 17, 40, 128, 144, 272}) {
-            if (!kernel.only_rows && kc % 16 != 0) continue;
             TileCase t{.nv = nv, .mr = rows, .kc = kc, .cols = cases % 5 == 0 ? nr - 3 : nr};
-            t.at_once = true;
             SetSwitches(cases++, &t);
             Check(kernel, t);
             if (testing::Test::HasFatalFailure()) return;
@@ -285,7 +277,7 @@ TEST(GemmTypesTile, LongChains) {
     for (const auto& [name, kernel] : GroupedKernels()) {
       SCOPED_TRACE(name);
       ForEachTile(kernel, [&kernel = kernel](TileCase t) {
-        if (t.kind == kOneLine || (t.kind == kAllLines && t.mr % 3 != 0)) return;
+        if (t.prefetch && t.mr % 3 != 0) return;
         t.kc = 520;
         t.residual = t.extreme = true;
         Check(kernel, t);
@@ -303,13 +295,9 @@ TEST(GemmTypesTile, TheTableHasNoTileBeyondItsLimits) {
       EXPECT_EQ(kernel.group_bytes(), sizeof(float)) << "tiles count on words";
       for (size_t nv = 0; nv <= GemmKernel::kMaxNv; ++nv) {
         ASSERT_LE(kernel.max_mr[nv], GemmKernel::kMaxMr);
-        for (size_t mr = 1; mr <= GemmKernel::kMaxMr; ++mr) {
-          for (const auto& kind : kernel.tile) {
-            EXPECT_EQ(kind[nv][mr] != nullptr, mr <= kernel.max_mr[nv]) << nv << ", " << mr;
-          }
-        }
+        EXPECT_EQ(kernel.run[nv] != nullptr, kernel.max_mr[nv] != 0);
         for (size_t mr = 1; mr <= GemmKernel::kMaxWideMr; ++mr) {
-          EXPECT_LE(kernel.wide[nv][mr].panels * nv, kMaxTileVectors);
+          EXPECT_LE(kernel.wide_panels[nv][mr] * nv, kMaxTileVectors);
         }
       }
     }

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "engine/base/bf16.h"
@@ -33,10 +32,9 @@ float MulAddPair(const uint16_t* a, const uint16_t* b, float sum) {
   return std::fma(Bf16ToF32(a[0]), Bf16ToF32(b[0]), sum);
 }
 
-template <size_t MR, size_t NV>
-void Tile(const GemmTile& t) {
+void Run(GemmTile& t, size_t rows) {
   const auto* b = static_cast<const uint16_t*>(t.in.b);
-  for (size_t i = 0; i < MR; ++i) {
+  for (size_t i = 0; i < rows; ++i) {
     const auto* a = reinterpret_cast<const uint16_t*>(t.in.a.From(i).data);
     for (size_t j = 0; j < t.out.cols; ++j) {
       float sum = t.in.init[i * t.in.ld_init + j];
@@ -46,6 +44,9 @@ void Tile(const GemmTile& t) {
       if (t.out.residual.data != nullptr) sum += t.out.residual.row(i)[j];
       t.out.c[j / kLanes][i * t.out.ldc + j % kLanes] = t.out.relu ? std::max(sum, 0.0f) : sum;
     }
+  }
+  if (t.out.gated != nullptr) {
+    t.out.gated(t.out.gate, t.out.ld_gate, t.out.c[0], t.out.ldc, rows, t.out.cols);
   }
 }
 
@@ -62,19 +63,13 @@ void Pack(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size
   }
 }
 
-void MakeRows(const RowsToMake& rows) {
+void PackLhs(const LhsToPack& rows) {
   for (size_t r = 0; r < rows.rows; ++r) {
     auto* to = reinterpret_cast<uint16_t*>(rows.out.From(r).data);
     for (size_t i = 0; i < (rows.k + 1) / kKr * kKr; ++i) {
       to[i] = i < rows.k ? F32ToBf16(rows.in.row(r)[i]) : uint16_t{0};
     }
   }
-}
-
-template <size_t NV, size_t... I>
-void FillTiles(GemmKernel& kernel, std::index_sequence<I...>) {
-  for (auto& kind : kernel.tile) ((kind[NV][I + 1] = &Tile<I + 1, NV>), ...);
-  kernel.max_mr[NV] = sizeof...(I);
 }
 
 const GemmKernel& Bf16Kernel() {
@@ -86,11 +81,12 @@ const GemmKernel& Bf16Kernel() {
     k.kr = kKr;
     k.lanes = kLanes;
     k.best_nv = 2;
-    FillTiles<1>(k, std::make_index_sequence<5>());
-    FillTiles<2>(k, std::make_index_sequence<3>());
-    FillTiles<3>(k, std::make_index_sequence<2>());
+    for (size_t nv = 1; nv <= 3; ++nv) {
+      k.max_mr[nv] = 6 / nv;
+      k.run[nv] = &Run;
+    }
     k.pack = &Pack;
-    k.make_rows = &MakeRows;
+    k.pack_lhs = &PackLhs;
     return k;
   }();
   return kernel;
@@ -123,8 +119,8 @@ void CheckProduct(const PackedMatrix& packed, const std::vector<float>& x, size_
   const PackedView& b = packed.view();
   const size_t lda = kernel.GroupsOf(k) * kKr + 4;
   std::vector<uint16_t> rows(m * lda, kNan);
-  const MadeRows made{reinterpret_cast<std::byte*>(rows.data()), lda * sizeof(uint16_t), nullptr};
-  kernel.make_rows({.in = {x.data(), k}, .rows = m, .k = k, .out = made});
+  const PackedLhs made{reinterpret_cast<std::byte*>(rows.data()), lda * sizeof(uint16_t), nullptr};
+  kernel.pack_lhs({.in = {x.data(), k}, .rows = m, .k = k, .out = made});
   for (const GemmBlocking& blocking :
        {packed.blocking(), GemmBlocking{5, 1024}, GemmBlocking{128, 7}, GemmBlocking{3, 1}}) {
     SCOPED_TRACE(testing::Message() << "mc " << blocking.mc << ", kc " << blocking.kc);

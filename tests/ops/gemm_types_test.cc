@@ -66,10 +66,10 @@ struct RowsOfA {
     const size_t bytes = rows == 0 ? 0 : ((rows - 1) * ld + used) * kernel.a_bytes;
     memory.reserve(bytes + 1);  // somewhere, even for none
     memory.assign(bytes, std::byte{0xFF});
-    kernel.make_rows({.in = {x.data(), k},
-                      .rows = rows,
-                      .k = k,
-                      .out = {memory.data(), ld * kernel.a_bytes, quant.data()}});
+    kernel.pack_lhs({.in = {x.data(), k},
+                     .rows = rows,
+                     .k = k,
+                     .out = {memory.data(), ld * kernel.a_bytes, quant.data()}});
   }
   InputRows rows() const { return {memory.data(), ld * kernel.a_bytes, quant.data()}; }
   float operator()(size_t row, size_t i) const {

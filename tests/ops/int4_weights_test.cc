@@ -182,7 +182,7 @@ void CheckProduct(const Sizes& sizes, bool gated) {
   const size_t whole = groups * kInt4Group;
   std::vector<std::byte> rows(m * whole);
   std::vector<RowQuant> quant(m);
-  kernel.make_rows(
+  kernel.pack_lhs(
       {.in = {x.data(), k}, .rows = m, .k = k, .out = {rows.data(), whole, quant.data()}});
   std::vector<std::vector<int8_t>> q(halves * n);
   std::vector<std::vector<float>> scales(halves * n);

@@ -33,17 +33,16 @@ inline std::vector<NamedKernel> GroupedKernels() {
   return {{"bf16", GetGemmKernelBf16()}, {"int8", KernelOf(Precision::kInt8)}};
 }
 
-// And those with rows[]: kernels of many rows, or of any.
-inline std::vector<NamedKernel> KernelsOfRows() {
-  std::vector<NamedKernel> kernels;
-  if (GetGemmKernelBf16().rows[1] != nullptr) kernels.push_back({"bf16", GetGemmKernelBf16()});
+// Those whose many rows, or all, may go by a block kernel.
+inline std::vector<NamedKernel> BlockKernels() {
+  std::vector<NamedKernel> kernels = {{"bf16", GetGemmKernelBf16()}};
   if (UseAmx()) kernels.push_back({"int8", GetGemmKernelInt8Amx()});
   if (UseAmxBf16()) kernels.push_back({"bf16 by AMX", GetGemmKernelBf16Amx()});
   return kernels;
 }
 
-// Each with a make_rows of its own.
-inline std::vector<NamedKernel> KernelsThatMakeRows() {
+// Each with a pack_lhs of its own.
+inline std::vector<NamedKernel> KernelsThatPackLhs() {
   std::vector<NamedKernel> kernels = GroupedKernels();
   if (UseAmxBf16()) kernels.push_back({"bf16 by AMX", GetGemmKernelBf16Amx()});
   return kernels;

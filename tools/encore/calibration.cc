@@ -76,11 +76,11 @@ std::vector<float> Product(const WeightSource& weights, const GemmKernel& kernel
   args.c = {y.data(), view.n};
   internal::AlignedBuffer<std::byte> made;
   std::vector<internal::RowQuant> quants(count);
-  if (kernel.make_rows != nullptr) {
+  if (kernel.pack_lhs != nullptr) {
     const size_t stride = view.groups() * kernel.kr * kernel.a_bytes;
     if (!made.Allocate(count * stride)) throw Failure("no memory for rows");
-    const internal::MadeRows out{made.data(), stride, quants.data()};
-    kernel.make_rows({.in = x, .rows = count, .k = k, .out = out, .factor = view.row_factor});
+    const internal::PackedLhs out{made.data(), stride, quants.data()};
+    kernel.pack_lhs({.in = x, .rows = count, .k = k, .out = out, .factor = view.row_factor});
     args.a = internal::InputRows::Of(out);
   }
   GemmBlock(args, matrix.blocking(), 0, count, 0, view.panels());

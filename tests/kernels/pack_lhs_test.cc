@@ -41,11 +41,11 @@ Made Make(const GemmKernel& kernel, const std::vector<float>& x, size_t rows, si
   const std::vector<std::byte> before = memory;
   const std::vector<float> in(x.begin(), x.begin() + static_cast<ptrdiff_t>(rows * k));
   Made made{{}, std::vector<RowQuant>(rows, RowQuant{-1, -1})};
-  kernel.make_rows({.in = {in.data(), k},
-                    .rows = rows,
-                    .k = k,
-                    .out = {memory.data(), ld * kernel.a_bytes, made.quant.data()},
-                    .factor = factor});
+  kernel.pack_lhs({.in = {in.data(), k},
+                   .rows = rows,
+                   .k = k,
+                   .out = {memory.data(), ld * kernel.a_bytes, made.quant.data()},
+                   .factor = factor});
   for (size_t r = 0; r < rows; ++r) {
     for (size_t i = 0; i < whole; ++i) {
       made.elements.push_back(ElementOfA(kernel, memory.data(), r * ld + i));
@@ -91,7 +91,7 @@ void CheckInt8Row(const float* x, size_t k, const float* factor, const float* q,
   }
 }
 
-TEST(MakeRowsInt8, NearestToTheRealNumbers) {
+TEST(PackLhsInt8, NearestToTheRealNumbers) {
   ForEachTarget([](const std::string&) {
     const GemmKernel& kernel = GetGemmKernelInt8();
     for (const size_t k : {1, 2, 3, 4, 5, 7, 15, 16, 17, 31, 63, 64, 65, 127, 130, 771}) {
@@ -118,7 +118,7 @@ TEST(MakeRowsInt8, NearestToTheRealNumbers) {
 }
 
 // Rows of few numbers, where the ends of the range meet every fraction of a step.
-TEST(MakeRowsInt8, TheEndsOfTheRangeDoNotWrap) {
+TEST(PackLhsInt8, TheEndsOfTheRangeDoNotWrap) {
   ForEachTarget([](const std::string&) {
     const GemmKernel& kernel = GetGemmKernelInt8();
     constexpr size_t kRows = 20000;
@@ -140,7 +140,7 @@ TEST(MakeRowsInt8, TheEndsOfTheRangeDoNotWrap) {
   });
 }
 
-TEST(MakeRowsInt8, SpecialRows) {
+TEST(PackLhsInt8, SpecialRows) {
   ForEachTarget([](const std::string&) {
     const GemmKernel& kernel = GetGemmKernelInt8();
     for (const size_t k : {1, 3, 16, 37, 200}) {
@@ -206,9 +206,9 @@ TEST(MakeRowsInt8, SpecialRows) {
 }
 
 // A row's elements depend on no other row.
-TEST(MakeRows, ABadRowIsNoOthersBusiness) {
+TEST(PackLhs, ABadRowIsNoOthersBusiness) {
   ForEachTarget([](const std::string&) {
-    for (const auto& [name, kernel] : KernelsThatMakeRows()) {
+    for (const auto& [name, kernel] : KernelsThatPackLhs()) {
       constexpr size_t kRows = 5, kK = 77;
       const std::vector<float> clean = RandomFloats(kRows * kK, 1);
       std::vector<float> bad = clean;
@@ -230,9 +230,9 @@ TEST(MakeRows, ABadRowIsNoOthersBusiness) {
   });
 }
 
-TEST(MakeRowsBf16, RoundedToNearestEven) {
+TEST(PackLhsBf16, RoundedToNearestEven) {
   ForEachTarget([](const std::string&) {
-    for (const auto& [name, kernel] : KernelsThatMakeRows()) {
+    for (const auto& [name, kernel] : KernelsThatPackLhs()) {
       if (kernel.integer) continue;
       for (const size_t k : {1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 64, 101}) {
         constexpr size_t kRows = 3;
@@ -257,9 +257,9 @@ TEST(MakeRowsBf16, RoundedToNearestEven) {
 }
 
 // Over the floats themselves, with as many bytes from row to row.
-TEST(MakeRows, InPlace) {
+TEST(PackLhs, InPlace) {
   ForEachTarget([](const std::string&) {
-    for (const auto& [name, kernel] : KernelsThatMakeRows()) {
+    for (const auto& [name, kernel] : KernelsThatPackLhs()) {
       for (const size_t k : {1, 3, 4, 16, 33, 64, 95, 512}) {
         constexpr size_t kRows = 4;
         const size_t ld = (k + 15) / 16 * 16;
@@ -269,11 +269,11 @@ TEST(MakeRows, InPlace) {
         for (size_t i = 0; i < x.size(); ++i) memory[i / k * ld + i % k] = x[i];
         std::vector<RowQuant> quant(kRows);
         const size_t ld_out = ld * sizeof(float) / kernel.a_bytes;
-        kernel.make_rows({.in = {memory.data(), ld},
-                          .rows = kRows,
-                          .k = k,
-                          .out = {reinterpret_cast<std::byte*>(memory.data()), ld * sizeof(float),
-                                  quant.data()}});
+        kernel.pack_lhs({.in = {memory.data(), ld},
+                         .rows = kRows,
+                         .k = k,
+                         .out = {reinterpret_cast<std::byte*>(memory.data()), ld * sizeof(float),
+                                 quant.data()}});
         const size_t whole = want.elements.size() / kRows;
         for (size_t i = 0; i < want.elements.size(); ++i) {
           ASSERT_EQ(ElementOfA(kernel, memory.data(), i / whole * ld_out + i % whole),
@@ -286,7 +286,7 @@ TEST(MakeRows, InPlace) {
 }
 
 // The integers, scales and zero points of all targets with FMA are the same.
-TEST(MakeRowsInt8, TheSameOnAllTargetsWithFma) {
+TEST(PackLhsInt8, TheSameOnAllTargetsWithFma) {
   constexpr size_t kRows = 40;
   for (const size_t k : {5, 64, 383}) {
     std::vector<float> x = RandomFloats(kRows * k, 5, 3, 0.5f);

@@ -237,8 +237,8 @@ HWY_NOINLINE void RunTail(Block block, size_t groups, size_t rows, size_t row_ti
   Tiles::Configure(rows, kGroups);
 }
 
-// A last block of fewer than 16 rows begins at rows that are done, whose sums are made again and not
-// used; if there are no more rows, they are a block of tiles that are as low.
+// A last block of fewer than 16 rows begins at rows that are done, whose sums are made again and
+// not used; if there are no more rows, they are a block of tiles that are as low.
 template <class Type, size_t NV>
 HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
   constexpr size_t kLd = NV * kLine;

@@ -29,41 +29,41 @@ Task TaskOf(const std::vector<std::string>& architectures) {
 }
 
 // "classifier(tanh(pooler.dense(first token)))".
-std::string HeadText(const HeadPlan& plan, const std::string& dense, bool of_tokens) {
-  std::string inner = of_tokens || plan.mean_of_logits ? "each token"
-                      : plan.rows == OutputRows::kAll  ? "mean of the tokens"
-                      : plan.rows == OutputRows::kLast ? "last token"
+std::string HeadText(const HeadSpec& spec, const std::string& dense, bool of_tokens) {
+  std::string inner = of_tokens || spec.mean_of_logits ? "each token"
+                      : spec.rows == OutputRows::kAll  ? "mean of the tokens"
+                      : spec.rows == OutputRows::kLast ? "last token"
                                                        : "first token";
-  if (plan.padding) inner += " that is not " + std::to_string(*plan.padding);
+  if (spec.padding) inner += " that is not " + std::to_string(*spec.padding);
   if (!dense.empty()) {
-    inner = std::string(plan.activation->text) + "(" + dense + "(" + inner + "))";
+    inner = std::string(spec.activation->text) + "(" + dense + "(" + inner + "))";
   }
-  if (!plan.norm.empty()) inner = std::string(plan.norm) + "(" + inner + ")";
-  inner = std::string(plan.out) + "(" + inner + ")";
-  if (plan.mean_of_logits) inner = "mean of " + inner;
-  return plan.temperature == 1 ? inner : inner + " / " + NumberText(plan.temperature);
+  if (!spec.norm.empty()) inner = std::string(spec.norm) + "(" + inner + ")";
+  inner = std::string(spec.out) + "(" + inner + ")";
+  if (spec.mean_of_logits) inner = "mean of " + inner;
+  return spec.temperature == 1 ? inner : inner + " / " + NumberText(spec.temperature);
 }
 
 }  // namespace
 
-Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tensors,
+Result<Classifier> Classifier::Create(const ModelSpec& model, ModelTensors* tensors,
                                       std::vector<Decision>* decisions) {
   Classifier head;
   const Task task = TaskOf(model.architectures);
   // Of a family without such a head the folder is a model without one.
   head.of_tokens_ = task == Task::kTokenClassifier && !model.token_head.out.empty();
   if (task == Task::kTokenClassifier && !head.of_tokens_) return head;
-  const HeadPlan& plan = head.of_tokens_ ? model.token_head : model.head;
-  if (plan.out.empty()) {
+  const HeadSpec& spec = head.of_tokens_ ? model.token_head : model.head;
+  if (spec.out.empty()) {
     if (task != Task::kSequenceClassifier) return head;
     return Status(ErrorCode::kUnsupported,
                   std::string(kConfigFile) +
                       ": architectures names a sequence classifier; encore has none of " +
-                      model.model_type + (plan.none.empty() ? "" : ": " + std::string(plan.none)));
+                      model.model_type + (spec.none.empty() ? "" : ": " + std::string(spec.none)));
   }
   const std::string dense =
-      plan.dense_in_base ? tensors->Base(plan.dense) : std::string(plan.dense);
-  const std::string out(plan.out);
+      spec.dense_in_base ? tensors->Base(spec.dense) : std::string(spec.dense);
+  const std::string out(spec.out);
   const SafetensorsEntry* last = tensors->Find(out + ".weight");
   const bool there =
       last != nullptr && (dense.empty() || tensors->Find(dense + ".weight") != nullptr);
@@ -87,27 +87,27 @@ Result<Classifier> Classifier::Create(const ModelPlan& model, ModelTensors* tens
                            std::to_string(*model.num_labels) + "; wanted " +
                            std::to_string(labels.size()) + ", as there are labels");
   }
-  head.plan_ = plan;
+  head.spec_ = spec;
   if (!dense.empty()) {
     ENCORE_ASSIGN_OR_RETURN(head.dense_,
-                            tensors->ReadLinear(dense, d_model, d_model, plan.dense_bias));
+                            tensors->ReadLinear(dense, d_model, d_model, spec.dense_bias));
   }
   ENCORE_ASSIGN_OR_RETURN(head.out_,
-                          tensors->ReadLinear(out, labels.size(), d_model, plan.out_bias));
-  if (!plan.norm.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(plan.norm), d_model,
-                                                          plan.norm_epsilon, plan.norm_bias));
+                          tensors->ReadLinear(out, labels.size(), d_model, spec.out_bias));
+  if (!spec.norm.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(spec.norm), d_model,
+                                                          spec.norm_epsilon, spec.norm_bias));
   }
   const size_t count = labels.size();
   head.labels_ = std::move(labels);
   decisions->push_back({"head",
                         std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
-                            HeadText(plan, dense, head.of_tokens_) + std::string(plan.note),
+                            HeadText(spec, dense, head.of_tokens_) + std::string(spec.note),
                         tensors->files().name()});
   return head;
 }
 
-Result<Classifier> Classifier::OfLogits(const ModelPlan& model, const LogitScore& score,
+Result<Classifier> Classifier::OfLogits(const ModelSpec& model, const LogitScore& score,
                                         ModelTensors* tensors, std::vector<Decision>* decisions) {
   if (model.head.rows != OutputRows::kLast || model.head.out.empty()) {
     return Status(ErrorCode::kUnsupported,
@@ -143,7 +143,7 @@ Result<Classifier> Classifier::OfLogits(const ModelPlan& model, const LogitScore
     for (size_t i = 0; i < d_model; ++i) weights[i] -= other[i];
   }
   Classifier head;
-  head.plan_ = {.rows = OutputRows::kLast};
+  head.spec_ = {.rows = OutputRows::kLast};
   ENCORE_ASSIGN_OR_RETURN(head.out_, PackedLinear::Create(row.View<float>()));
   head.labels_ = {"LABEL_0"};
   std::string text = "1 label: logit of token " + std::to_string(score.true_token);
@@ -154,12 +154,12 @@ Result<Classifier> Classifier::OfLogits(const ModelPlan& model, const LogitScore
 
 size_t Classifier::PlaceOf(std::span<const int32_t> ids) const {
   size_t place = ids.size() - 1;
-  while (place > 0 && ids[place] == plan_.padding) --place;
+  while (place > 0 && ids[place] == spec_.padding) --place;
   return place;
 }
 
 OutputRows Classifier::RowsOf(const TokenBatch& batch) const {
-  if (plan_.rows != OutputRows::kLast) return plan_.rows;
+  if (spec_.rows != OutputRows::kLast) return spec_.rows;
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     const size_t begin = batch.seq_starts[b];
     const size_t length = batch.seq_starts[b + 1] - begin;
@@ -181,16 +181,16 @@ Status Classifier::Apply(ConstView pooled, MutableView logits, const Executor& e
       Tensor memory, Tensor::Create(DType::kF32, Shape(pooled.dim(0), dense_->out_features())));
   const MutableView inner = memory.View<float>();
   ENCORE_RETURN_IF_ERROR(dense_->Apply(pooled, inner, executor));
-  plan_.activation->apply(inner.data(), inner.dim(0) * inner.dim(1));
-  if (!plan_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
+  spec_.activation->apply(inner.data(), inner.dim(0) * inner.dim(1));
+  if (!spec_.norm.empty()) ENCORE_RETURN_IF_ERROR(norm_.Apply(inner));
   return ApplyLast(inner, logits, executor);
 }
 
 Status Classifier::ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const {
   ENCORE_RETURN_IF_ERROR(out_->Apply(inner, logits, executor));
-  if (plan_.temperature == 1) return {};
+  if (spec_.temperature == 1) return {};
   const FpEnvScope default_modes;
-  const auto divisor = static_cast<float>(plan_.temperature);
+  const auto divisor = static_cast<float>(spec_.temperature);
   for (size_t r = 0; r < logits.dim(0); ++r) {
     for (size_t c = 0; c < logits.dim(1); ++c) logits(r, c) /= divisor;
   }

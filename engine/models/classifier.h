@@ -38,18 +38,18 @@ class Classifier {
   // None where the folder has none: `architectures` names another task, or names none and a
   // tensor is missing. Where it names a classifier of sequences or of tokens, all tensors must be
   // there. kUnsupported where the folder has one and encore has none of its family.
-  static Result<Classifier> Create(const ModelPlan& plan, ModelTensors* tensors,
+  static Result<Classifier> Create(const ModelSpec& spec, ModelTensors* tensors,
                                    std::vector<Decision>* decisions);
 
   // One label, of the language model's last matrix: its own, or the table of words. kUnsupported
   // for families without such a head and for final_logit_softcapping; kInvalidArgument.
-  static Result<Classifier> OfLogits(const ModelPlan& plan, const LogitScore& score,
+  static Result<Classifier> OfLogits(const ModelSpec& spec, const LogitScore& score,
                                      ModelTensors* tensors, std::vector<Decision>* decisions);
 
   const std::vector<std::string>& labels() const { return labels_; }
   bool of_tokens() const { return of_tokens_; }
-  OutputRows rows() const { return plan_.rows; }
-  bool mean_of_logits() const { return plan_.mean_of_logits; }
+  OutputRows rows() const { return spec_.rows; }
+  bool mean_of_logits() const { return spec_.mean_of_logits; }
   // As TextModel's head_rows and head_place.
   OutputRows RowsOf(const TokenBatch& batch) const;
   size_t PlaceOf(std::span<const int32_t> ids) const;
@@ -60,10 +60,10 @@ class Classifier {
   // The last layer, and what follows it.
   Status ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const;
 
-  HeadPlan plan_;
+  HeadSpec spec_;
   bool of_tokens_ = false;
-  std::optional<PackedLinear> dense_;  // where the plan has one
-  LoadedNorm norm_;                    // where the plan has one
+  std::optional<PackedLinear> dense_;  // where the spec has one
+  LoadedNorm norm_;                    // where the spec has one
   std::optional<PackedLinear> out_;
   std::vector<std::string> labels_;
 };

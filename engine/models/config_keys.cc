@@ -30,21 +30,6 @@ size_t CheckRange(JsonMembers* config, std::string_view key, size_t value, size_
 
 }  // namespace
 
-std::vector<std::string_view> Words(std::string_view text) {
-  std::vector<std::string_view> words;
-  while (!text.empty()) {
-    const size_t end = std::min(text.find(' '), text.size());
-    if (end != 0) words.push_back(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return words;
-}
-
-bool HasWord(std::string_view text, std::string_view word) {
-  const std::vector<std::string_view> words = Words(text);
-  return std::find(words.begin(), words.end(), word) != words.end();
-}
-
 size_t ReadRequired(JsonMembers* config, std::string_view key, size_t absent) {
   const size_t value = absent == 0 ? config->RequiredSize(key) : config->Size(key, absent);
   return CheckRange(config, key, value, kMaxExtent);

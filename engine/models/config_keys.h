@@ -20,10 +20,6 @@
 
 namespace encore::inline v0_1::internal {
 
-// The words between blanks.
-std::vector<std::string_view> Words(std::string_view text);
-bool HasWord(std::string_view text, std::string_view word);
-
 // A size of 1 (or `least`) .. 2^31 - 1, so that products of two fit. Errors stay in
 // config->status().
 // `absent` 0: the key is required.
@@ -66,7 +62,7 @@ struct RopeSource {
 Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rotary);
 // Of layers that see all tokens and of layers with a window, each with rotary positions of their
 // own. Heads are those of the first layer where a source does not say.
-Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan);
+Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelSpec* spec);
 
 // ---- Keys that nobody has read.
 
@@ -80,7 +76,7 @@ Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_
                       std::vector<Decision>* decisions);
 
 // kUnsupported where a key that has a single value has another.
-Status CheckOnly(const std::string& where, const OnlyValue& only, const JsonValue& value);
+Status CheckSupported(const std::string& where, const SupportedValue& only, const JsonValue& value);
 
 }  // namespace encore::internal
 

@@ -76,14 +76,14 @@ size_t ReadAboveZero(JsonMembers* config, std::string_view key) {
   return ReadExtent(config, {key, 1});
 }
 
-void ReadRelative(JsonMembers* config, const std::vector<std::string>& terms, ModelPlan* plan) {
+void ReadRelative(JsonMembers* config, const std::vector<std::string>& terms, ModelSpec* spec) {
   RelativeConfig relative;
   relative.content_to_position = Has(terms, "c2p");
   relative.position_to_content = Has(terms, "p2c");
   relative.own_projections = !config->Bool("share_att_key", false);
   relative.buckets = ReadAboveZero(config, "position_buckets");
   relative.max_distance = ReadAboveZero(config, "max_relative_positions");
-  if (relative.max_distance == 0) relative.max_distance = plan->embeddings.max_positions;
+  if (relative.max_distance == 0) relative.max_distance = spec->embeddings.max_positions;
   constexpr size_t kMost = size_t{1} << 20;
   if (relative.buckets == 1 || relative.buckets > kMost ||
       relative.max_distance <= relative.buckets / 2 + 1 || relative.max_distance > kMost) {
@@ -92,24 +92,24 @@ void ReadRelative(JsonMembers* config, const std::vector<std::string>& terms, Mo
                                            ") above half of it and 1");
   }
   const bool norm = Has(ReadWords(config, "norm_rel_ebd"), "layer_norm");
-  if (norm) relative.norm = plan->encoder.layers.front().norm;
+  if (norm) relative.norm = spec->encoder.layers.front().norm;
   if (!config->ok() || terms.empty()) return;
-  for (LayerConfig& layer : plan->encoder.layers) layer.relative = relative;
-  plan->layer_modules.push_back(kTable);
-  if (norm) plan->layer_modules.push_back(kTableNorm);
+  for (LayerConfig& layer : spec->encoder.layers) layer.relative = relative;
+  spec->layer_modules.push_back(kTable);
+  if (norm) spec->layer_modules.push_back(kTableNorm);
   if (!relative.own_projections) return;
-  if (relative.position_to_content) plan->layer_modules.push_back(kPosQuery);
-  if (relative.content_to_position) plan->layer_modules.push_back(kPosKey);
+  if (relative.position_to_content) spec->layer_modules.push_back(kPosQuery);
+  if (relative.content_to_position) spec->layer_modules.push_back(kPosKey);
 }
 
 // After the first layer, of the embeddings' output.
-Status ReadConvolution(JsonMembers* config, ModelPlan* plan) {
+Status ReadConvolution(JsonMembers* config, ModelSpec* spec) {
   const size_t kernel = ReadAboveZero(config, "conv_kernel_size");
   if (kernel == 0) {
     for (const char* const key : {"conv_act", "conv_groups"}) config->Ignore(key);
     return {};
   }
-  const size_t width = plan->encoder.d_model;
+  const size_t width = spec->encoder.d_model;
   if (kernel % 2 == 0 || kernel > kMaxConvolution) {
     config->Refuse("conv_kernel_size",
                    "0, or an odd number up to " + std::to_string(kMaxConvolution));
@@ -129,44 +129,44 @@ Status ReadConvolution(JsonMembers* config, ModelPlan* plan) {
   }
   ENCORE_RETURN_IF_ERROR(ReadActivation(config, {"conv_act", "gelu"}, &convolution.activation));
   ENCORE_RETURN_IF_ERROR(config->status());
-  plan->encoder.layers.front().convolution = convolution;
-  plan->layer_modules.push_back(kConvolution);
-  plan->layer_modules.back().groups = groups;
-  plan->layer_modules.push_back(kConvolutionNorm);
+  spec->encoder.layers.front().convolution = convolution;
+  spec->layer_modules.push_back(kConvolution);
+  spec->layer_modules.back().groups = groups;
+  spec->layer_modules.push_back(kConvolutionNorm);
   return {};
 }
 
-Status ReadHeads(JsonMembers* config, ModelPlan* plan) {
-  const size_t d_model = plan->encoder.d_model;
+Status ReadHeads(JsonMembers* config, ModelSpec* spec) {
+  const size_t d_model = spec->encoder.d_model;
   ENCORE_RETURN_IF_ERROR(
-      ReadHeadActivation(config, {"pooler_hidden_act", "gelu"}, &plan->head.activation));
+      ReadHeadActivation(config, {"pooler_hidden_act", "gelu"}, &spec->head.activation));
   if (config->Size("pooler_hidden_size", d_model) != d_model) {
     config->Refuse("pooler_hidden_size", std::to_string(d_model) + ", as hidden_size says");
   }
   if (config->Bool("legacy", true)) return {};
-  LanguageHeadPlan& language = plan->language;
+  LanguageHeadSpec& language = spec->language;
   language.dense = "lm_predictions.lm_head.dense";
   language.norm = "lm_predictions.lm_head.LayerNorm";
   language.decoder = "lm_predictions.lm_head";  // a bias alone
   language.bias = {};
   language.always_tied = true;
   // transformers multiplies states of hidden_size by the table of words.
-  if (plan->embeddings.width != d_model) language = {};
+  if (spec->embeddings.width != d_model) language = {};
   return {};
 }
 
-Status Finish(JsonMembers* config, ModelPlan* plan) {
-  EmbeddingPlan& e = plan->embeddings;
+Status ConfigureDeberta(JsonMembers* config, ModelSpec* spec) {
+  EmbeddingSpec& e = spec->embeddings;
   if (!config->Bool("position_biased_input", true)) {
     e.position_rule = PositionRule::kNone;
     e.any_length = true;
   }
-  if (e.width == plan->encoder.d_model) {
+  if (e.width == spec->encoder.d_model) {
     e.projection = {};
     e.projection_first = false;
   }
   // transformers has the key, but projects attention's output from hidden_size all the same.
-  const size_t head_size = plan->encoder.layers.front().head_size;
+  const size_t head_size = spec->encoder.layers.front().head_size;
   if (config->Size("attention_head_size", head_size) != head_size) {
     config->Refuse("attention_head_size", std::to_string(head_size) + ", a head's share");
   }
@@ -177,11 +177,11 @@ Status Finish(JsonMembers* config, ModelPlan* plan) {
   // All terms count for the scale, with relative attention or without.
   const auto scaled =
       static_cast<double>(1 + size_t{Has(terms, "c2p")} + size_t{Has(terms, "p2c")});
-  for (LayerConfig& layer : plan->encoder.layers) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.attention_scale = 1 / std::sqrt(static_cast<double>(head_size) * scaled);
   }
   if (config->Bool("relative_attention", false)) {
-    ReadRelative(config, terms, plan);
+    ReadRelative(config, terms, spec);
   } else {
     for (const char* const key :
          {"share_att_key", "position_buckets", "max_relative_positions", "norm_rel_ebd"}) {
@@ -189,8 +189,8 @@ Status Finish(JsonMembers* config, ModelPlan* plan) {
     }
   }
   ENCORE_RETURN_IF_ERROR(config->status());
-  ENCORE_RETURN_IF_ERROR(ReadConvolution(config, plan));
-  return ReadHeads(config, plan);
+  ENCORE_RETURN_IF_ERROR(ReadConvolution(config, spec));
+  return ReadHeads(config, spec);
 }
 
 constexpr Family kDebertaFamilies[] = {
@@ -222,7 +222,7 @@ constexpr Family kDebertaFamilies[] = {
               .out = "classifier"},
      .token_head = kTokenHead,
      .language = kBertLanguage,
-     .finish = Finish},
+     .configure = ConfigureDeberta},
 };
 
 }  // namespace

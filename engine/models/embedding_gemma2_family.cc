@@ -104,8 +104,8 @@ Status ReadHeads(JsonMembers* config, std::vector<LayerConfig>* layers) {
   return config->status();
 }
 
-Status FinishEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
-  EncoderConfig& encoder = plan->encoder;
+Status ConfigureEmbeddingGemma2(JsonMembers* config, ModelSpec* spec) {
+  EncoderConfig& encoder = spec->encoder;
   std::vector<LayerConfig>& layers = encoder.layers;
   LayerInputConfig input{.width = ReadExtent(config, {"hidden_size_per_layer_input", 512}),
                          .norm = encoder.final_norm};
@@ -118,12 +118,12 @@ Status FinishEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
     layer.attention_scale = 1;
     layer.layer_input = input;
   }
-  plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
-  plan->projection = {"embedding_projection", ReadExtent(config, {"embedding_dim", 768})};
+  spec->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
+  spec->projection = {"embedding_projection", ReadExtent(config, {"embedding_dim", 768})};
   const size_t every = ReadExtent(config, {"sliding_window_pattern", 6});
-  const size_t reach = ReadExtent(config, {"sliding_window", 512});
+  const size_t window = ReadExtent(config, {"sliding_window", 512});
   ReadWindows(
-      config, reach, [&](size_t i) { return (i + 1) % every != 0; }, &layers);
+      config, window, [&](size_t i) { return (i + 1) % every != 0; }, &layers);
   layers.back().window.reset();  // whatever layer_types says
   if (config->Has("rope_scaling")) config->Refuse("rope_scaling", "null");
   ENCORE_RETURN_IF_ERROR(config->status());
@@ -135,28 +135,29 @@ Status FinishEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
   }
   return ReadTwoRopes(config,
                       {.head_size = layers.back().head_size, .theta = 1000000, .theta_key = {}},
-                      {.head_size = local, .theta_key = {}, .scaled = false}, plan);
+                      {.head_size = local, .theta_key = {}, .scaled = false}, spec);
 }
 
 // What stands for images and sounds in a text has the row of padding.
-Status FinishWholeEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
-  EmbeddingPlan& e = plan->embeddings;
+Status ConfigureWholeEmbeddingGemma2(JsonMembers* config, ModelSpec* spec) {
+  EmbeddingSpec& e = spec->embeddings;
   e.pad_token_id = config->Size("pad_token_id", 0);
   if (e.pad_token_id >= e.vocab_size) {
     config->Refuse("pad_token_id", "an id below vocab_size, " + std::to_string(e.vocab_size));
   }
   // sentence-transformers cuts texts by the keys at the top alone.
   e.max_positions = kAnyLength;
-  return FinishEmbeddingGemma2(config, plan);
+  return ConfigureEmbeddingGemma2(config, spec);
 }
 
-Status FinishTopOfEmbeddingGemma2(JsonMembers* config, ModelPlan* plan) {
-  for (const std::string_view key : Words("vision_config audio_config initializer_range "
-                                          "boi_token_id eoi_token_id boa_token_id "
-                                          "eoa_token_index")) {
+Status ConfigureTopOfEmbeddingGemma2(JsonMembers* config, ModelSpec* spec) {
+  constexpr WordList kIgnored =
+      "vision_config audio_config initializer_range boi_token_id eoi_token_id boa_token_id "
+      "eoa_token_index";
+  for (const std::string_view key : kIgnored) {
     config->Ignore(key);
   }
-  plan->embeddings.placeholders = {config->Size("image_token_id", 258880),
+  spec->embeddings.placeholders = {config->Size("image_token_id", 258880),
                                    config->Size("video_token_id", 258884),
                                    config->Size("audio_token_id", 258881)};
   return config->status();
@@ -182,7 +183,7 @@ constexpr Family kEmbeddingGemma2Text = {
     .gate = Gate::kFirstHalf,
     .final_norm = "norm",
     .embeddings = WordsAlone("embed_tokens"),
-    .finish = FinishEmbeddingGemma2};
+    .configure = ConfigureEmbeddingGemma2};
 
 // google/embeddinggemma-2, of texts, images and sounds.
 constexpr Family WholeEmbeddingGemma2() {
@@ -191,8 +192,8 @@ constexpr Family WholeEmbeddingGemma2() {
   family.keys.absent = {
       .d_model = 512, .layers = 24, .heads = 4, .d_ff = 2048, .vocab_size = 262144};
   family.parts = "text_config";
-  family.finish = FinishWholeEmbeddingGemma2;
-  family.finish_top = FinishTopOfEmbeddingGemma2;
+  family.configure = ConfigureWholeEmbeddingGemma2;
+  family.configure_top = ConfigureTopOfEmbeddingGemma2;
   return family;
 }
 

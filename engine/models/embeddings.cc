@@ -5,7 +5,6 @@
 #include "engine/models/embeddings.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -14,8 +13,8 @@
 
 #include "engine/base/elements.h"
 #include "engine/base/first_failure.h"
+#include "engine/base/input_check.h"
 #include "engine/base/int_math.h"
-#include "engine/base/number_text.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/fp_env.h"
@@ -57,14 +56,14 @@ void PutRow(const EmbeddingTable& table, size_t row, bool add, float* out) {
 }
 
 // The row of the position table for each token; empty where there is no table.
-std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
-  if (plan.position_rule == PositionRule::kNone) return {};
+std::vector<uint32_t> PositionsOf(const EmbeddingSpec& spec, const TokenBatch& batch) {
+  if (spec.position_rule == PositionRule::kNone) return {};
   std::vector<uint32_t> positions(batch.ids.size());
-  const auto pad = static_cast<uint32_t>(plan.pad_token_id);
+  const auto pad = static_cast<uint32_t>(spec.pad_token_id);
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
-    uint32_t next = plan.position_rule == PositionRule::kAroundPadding ? pad + 1 : 0;
+    uint32_t next = spec.position_rule == PositionRule::kFromPadding ? pad + 1 : 0;
     for (size_t t = batch.seq_starts[b]; t < batch.seq_starts[b + 1]; ++t) {
-      const bool padding = plan.position_rule == PositionRule::kAroundPadding &&
+      const bool padding = spec.position_rule == PositionRule::kFromPadding &&
                            static_cast<uint32_t>(batch.ids[t]) == pad;
       positions[t] = padding ? pad : next++;
     }
@@ -73,16 +72,16 @@ std::vector<uint32_t> PositionsOf(const EmbeddingPlan& plan, const TokenBatch& b
 }
 
 // The row of the table of words.
-size_t WordRow(const EmbeddingPlan& plan, int32_t id) {
+size_t WordRow(const EmbeddingSpec& spec, int32_t id) {
   const auto row = static_cast<size_t>(id);
-  const bool placeholder = std::any_of(plan.placeholders.begin(), plan.placeholders.end(),
+  const bool placeholder = std::any_of(spec.placeholders.begin(), spec.placeholders.end(),
                                        [row](std::optional<size_t> other) { return other == row; });
-  return placeholder ? plan.pad_token_id : row;
+  return placeholder ? spec.pad_token_id : row;
 }
 
 // What each token's row is multiplied by; empty where all are multiplied by 1.
-std::vector<float> FactorsOf(const EmbeddingPlan& plan, const TokenBatch& batch) {
-  if (!plan.dropped_token) return {};
+std::vector<float> FactorsOf(const EmbeddingSpec& spec, const TokenBatch& batch) {
+  if (!spec.dropped_token) return {};
   const FpEnvScope default_modes;
   constexpr double kKept = 0.88;  // of the tokens in training
   std::vector<float> factors(batch.ids.size());
@@ -90,7 +89,7 @@ std::vector<float> FactorsOf(const EmbeddingPlan& plan, const TokenBatch& batch)
     const std::span<const int32_t> ids =
         batch.ids.subspan(batch.seq_starts[b], batch.seq_starts[b + 1] - batch.seq_starts[b]);
     const auto is_dropped = [&](int32_t id) {
-      return static_cast<size_t>(id) == *plan.dropped_token;
+      return static_cast<size_t>(id) == *spec.dropped_token;
     };
     const auto dropped = std::count_if(ids.begin(), ids.end(), is_dropped);
     const double share = static_cast<double>(dropped) / static_cast<double>(ids.size());
@@ -106,20 +105,10 @@ std::string Place(size_t sequence, size_t token) {
   return "sequence " + std::to_string(sequence) + ", token " + std::to_string(token);
 }
 
-Status CheckStarts(const TokenBatch& batch) {
-  const std::span<const size_t> starts = batch.seq_starts;
-  if (starts.empty() || starts.front() != 0 || starts.back() != batch.ids.size()) {
-    return InvalidArgument("seq_starts has " + std::to_string(starts.size()) +
-                           " entries; wanted the first to be 0 and the last the number of ids, " +
-                           std::to_string(batch.ids.size()));
-  }
-  for (size_t b = 0; b + 1 < starts.size(); ++b) {
-    if (starts[b + 1] <= starts[b]) {
-      return InvalidArgument("seq_starts: sequence " + std::to_string(b) + " goes from " +
-                             std::to_string(starts[b]) + " to " + std::to_string(starts[b + 1]) +
-                             "; wanted at least one token");
-    }
-  }
+Status CheckSizes(const TokenBatch& batch) {
+  ENCORE_RETURN_IF_ERROR(CheckStarts("seq_starts", batch.seq_starts, 1));
+  ENCORE_RETURN_IF_ERROR(
+      CheckEnd("seq_starts", batch.seq_starts, batch.ids.size(), "the number of ids"));
   if (!batch.type_ids.empty() && batch.type_ids.size() != batch.ids.size()) {
     return InvalidArgument("type_ids has " + std::to_string(batch.type_ids.size()) +
                            " entries; wanted none or one for each of " +
@@ -139,25 +128,20 @@ Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tens
       table->rows, may_be_int8 ? tensors->ViewMatrix(name, shape) : tensors->View(name, shape));
   if (table->rows.dtype() != DType::kI8) return {};
   ENCORE_ASSIGN_OR_RETURN(table->scales, tensors->Read(scale_name, {shape[0]}));
-  const float* data = std::as_const(table->scales).View<float>().data();
-  const float* bad =
-      std::find_if(data, data + shape[0], [](float s) { return !(s > 0 && std::isnormal(s)); });
-  if (bad == data + shape[0]) return {};
-  return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(scale_name) + "[" +
-                         std::to_string(bad - data) + "] is " + NumberText(*bad) +
-                         "; wanted a finite, normal f32 number above 0");
+  const std::span<const float> scales(static_cast<const float*>(table->scales.data()), shape[0]);
+  return CheckScales(tensors->files().name() + ": tensor " + Quoted(scale_name), scales);
 }
 
 void ReadTableRow(const EmbeddingTable& table, size_t row, float* out) {
   PutRow(table, row, /*add=*/false, out);
 }
 
-std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan) {
-  std::vector<std::string> names = {std::string(plan.word) + ".weight"};
+std::vector<std::string> EmbeddingTables(const EmbeddingSpec& spec) {
+  std::vector<std::string> names = {std::string(spec.word) + ".weight"};
   const auto add = [&](std::string_view name) { names.push_back(std::string(name) + ".weight"); };
-  if (plan.position_rule != PositionRule::kNone) add(plan.position);
-  if (plan.type_vocab_size != 0) add(plan.type);
-  if (!plan.task.empty()) add(plan.task);
+  if (spec.position_rule != PositionRule::kNone) add(spec.position);
+  if (spec.type_vocab_size != 0) add(spec.type);
+  if (!spec.task.empty()) add(spec.task);
   return names;
 }
 
@@ -165,13 +149,13 @@ bool Embeddings::has_int8() const {
   return words_.is_int8() || types_.is_int8() || positions_.is_int8() || tasks_.is_int8();
 }
 
-Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
+Result<Embeddings> Embeddings::Create(const EmbeddingSpec& spec, size_t d_model,
                                       ModelTensors* tensors) {
   Embeddings e;
-  e.plan_ = plan;
+  e.spec_ = spec;
   const auto view = [&](std::string_view name, size_t rows, EmbeddingTable* out) -> Status {
     const std::string full = tensors->Base(name);
-    ENCORE_RETURN_IF_ERROR(ViewTable(full + ".weight", Shape(rows, plan.width), tensors, out));
+    ENCORE_RETURN_IF_ERROR(ViewTable(full + ".weight", Shape(rows, spec.width), tensors, out));
     if (tensors->adapter() == nullptr) return Status();
     if (out->is_int8()) {
       return Status(ErrorCode::kUnsupported, tensors->files().name() + ": tensor " +
@@ -179,35 +163,35 @@ Result<Embeddings> Embeddings::Create(const EmbeddingPlan& plan, size_t d_model,
                                                  " is I8; wanted floats, which a task's adapter "
                                                  "is added to");
     }
-    ENCORE_ASSIGN_OR_RETURN(out->more, tensors->adapter()->RowsOf(name, full, rows, plan.width));
+    ENCORE_ASSIGN_OR_RETURN(out->more, tensors->adapter()->RowsOf(name, full, rows, spec.width));
     return Status();
   };
-  ENCORE_RETURN_IF_ERROR(view(plan.word, plan.vocab_size, &e.words_));
-  if (plan.position_rule != PositionRule::kNone) {
-    ENCORE_RETURN_IF_ERROR(view(plan.position, plan.max_positions, &e.positions_));
+  ENCORE_RETURN_IF_ERROR(view(spec.word, spec.vocab_size, &e.words_));
+  if (spec.position_rule != PositionRule::kNone) {
+    ENCORE_RETURN_IF_ERROR(view(spec.position, spec.max_positions, &e.positions_));
   }
-  if (plan.type_vocab_size != 0) {
-    ENCORE_RETURN_IF_ERROR(view(plan.type, plan.type_vocab_size, &e.types_));
+  if (spec.type_vocab_size != 0) {
+    ENCORE_RETURN_IF_ERROR(view(spec.type, spec.type_vocab_size, &e.types_));
   }
-  if (!plan.task.empty()) {
-    ENCORE_RETURN_IF_ERROR(view(plan.task, plan.task_vocab_size, &e.tasks_));
+  if (!spec.task.empty()) {
+    ENCORE_RETURN_IF_ERROR(view(spec.task, spec.task_vocab_size, &e.tasks_));
   }
-  if (!plan.norm.empty()) {
-    const size_t width = plan.projection_first ? d_model : plan.width;
-    ENCORE_ASSIGN_OR_RETURN(e.norm_, tensors->ReadNorm(tensors->Base(plan.norm), width,
-                                                       plan.norm_epsilon, plan.norm_bias));
+  if (!spec.norm.empty()) {
+    const size_t width = spec.projection_first ? d_model : spec.width;
+    ENCORE_ASSIGN_OR_RETURN(e.norm_, tensors->ReadNorm(tensors->Base(spec.norm), width,
+                                                       spec.norm_epsilon, spec.norm_bias));
   }
-  if (!plan.projection.empty()) {
+  if (!spec.projection.empty()) {
     ENCORE_ASSIGN_OR_RETURN(e.projection_,
-                            tensors->ReadLinear(tensors->Base(plan.projection), d_model, plan.width,
-                                                plan.projection_bias));
+                            tensors->ReadLinear(tensors->Base(spec.projection), d_model, spec.width,
+                                                spec.projection_bias));
   }
   return e;
 }
 
 Embeddings Embeddings::WithoutTables(size_t vocab_size) {
   Embeddings e;
-  e.plan_ = {.vocab_size = vocab_size,
+  e.spec_ = {.vocab_size = vocab_size,
              .max_positions = std::numeric_limits<size_t>::max(),
              .any_length = true,
              .position_rule = PositionRule::kNone};
@@ -215,32 +199,32 @@ Embeddings Embeddings::WithoutTables(size_t vocab_size) {
 }
 
 Status Embeddings::Check(const TokenBatch& batch) const {
-  ENCORE_RETURN_IF_ERROR(CheckStarts(batch));
+  ENCORE_RETURN_IF_ERROR(CheckSizes(batch));
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     const size_t begin = batch.seq_starts[b];
     const size_t tokens = batch.seq_starts[b + 1] - begin;
-    if (tokens > plan_.max_tokens()) {
+    if (tokens > spec_.max_tokens()) {
       return InvalidArgument("sequence " + std::to_string(b) + " has " + std::to_string(tokens) +
-                             " tokens; wanted at most " + std::to_string(plan_.max_tokens()));
+                             " tokens; wanted at most " + std::to_string(spec_.max_tokens()));
     }
     size_t dropped = 0;
     for (size_t t = 0; t < tokens; ++t) {
       const int32_t id = batch.ids[begin + t];
-      if (id < 0 || static_cast<size_t>(id) >= plan_.vocab_size) {
+      if (id < 0 || static_cast<size_t>(id) >= spec_.vocab_size) {
         return InvalidArgument(Place(b, t) + ": id " + std::to_string(id) + "; wanted 0 .. " +
-                               std::to_string(plan_.vocab_size - 1));
+                               std::to_string(spec_.vocab_size - 1));
       }
-      if (static_cast<size_t>(id) == plan_.dropped_token) ++dropped;
-      if (plan_.type_vocab_size == 0 || batch.type_ids.empty()) continue;
-      if (batch.type_ids[begin + t] >= plan_.type_vocab_size) {
+      if (static_cast<size_t>(id) == spec_.dropped_token) ++dropped;
+      if (spec_.type_vocab_size == 0 || batch.type_ids.empty()) continue;
+      if (batch.type_ids[begin + t] >= spec_.type_vocab_size) {
         return InvalidArgument(Place(b, t) + ": type id " +
                                std::to_string(batch.type_ids[begin + t]) + "; wanted 0 .. " +
-                               std::to_string(plan_.type_vocab_size - 1));
+                               std::to_string(spec_.type_vocab_size - 1));
       }
     }
     if (dropped == tokens) {
       return InvalidArgument("sequence " + std::to_string(b) + " has no token but the mask, " +
-                             std::to_string(*plan_.dropped_token) +
+                             std::to_string(*spec_.dropped_token) +
                              "; wanted another one, as its rows are divided by the others' share");
     }
   }
@@ -249,9 +233,9 @@ Status Embeddings::Check(const TokenBatch& batch) const {
 
 Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor& executor) const {
   const size_t tokens = batch.ids.size();
-  const size_t width = plan_.width;
-  const std::vector<uint32_t> positions = PositionsOf(plan_, batch);
-  const std::vector<float> factors = FactorsOf(plan_, batch);
+  const size_t width = spec_.width;
+  const std::vector<uint32_t> positions = PositionsOf(spec_, batch);
+  const std::vector<float> factors = FactorsOf(spec_, batch);
   // The sums lie in x, or where they are narrower beside it.
   Tensor narrow;
   MutableView sums = x;
@@ -269,9 +253,9 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
     const size_t end = std::min(tokens, begin + kRowsPerTask);
     for (size_t t = begin; t < end; ++t) {
       float* out = sums.data() + static_cast<ptrdiff_t>(t) * sums.stride(0);
-      PutRow(words_, WordRow(plan_, batch.ids[t]), false, out);
-      if (plan_.scale != 1) {
-        for (size_t c = 0; c < width; ++c) out[c] *= plan_.scale;
+      PutRow(words_, WordRow(spec_, batch.ids[t]), false, out);
+      if (spec_.scale != 1) {
+        for (size_t c = 0; c < width; ++c) out[c] *= spec_.scale;
       }
       if (!factors.empty()) {
         for (size_t c = 0; c < width; ++c) out[c] *= factors[t];
@@ -283,11 +267,11 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
       if (!tasks_.rows.empty()) PutRow(tasks_, 0, true, out);
     }
     const MutableView rows = rows_of(sums, begin, end);
-    const bool norm_last = plan_.projection_first;
+    const bool norm_last = spec_.projection_first;
     Status status;
-    if (!plan_.norm.empty() && !norm_last) status = norm_.Apply(rows);
+    if (!spec_.norm.empty() && !norm_last) status = norm_.Apply(rows);
     if (status.ok() && projection_) status = projection_->Apply(rows, rows_of(x, begin, end));
-    if (status.ok() && !plan_.norm.empty() && norm_last)
+    if (status.ok() && !spec_.norm.empty() && norm_last)
       status = norm_.Apply(rows_of(x, begin, end));
     failure.Keep(std::move(status));
   };

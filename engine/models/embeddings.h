@@ -25,8 +25,8 @@
 
 namespace encore::inline v0_1::internal {
 
-// The names of a plan's tables in the base model, with ".weight".
-std::vector<std::string> EmbeddingTables(const EmbeddingPlan& plan);
+// The names of a spec's tables in the base model, with ".weight".
+std::vector<std::string> EmbeddingTables(const EmbeddingSpec& spec);
 
 // Packed sequences of token ids; the caller's memory.
 struct TokenBatch {
@@ -54,13 +54,13 @@ void ReadTableRow(const EmbeddingTable& table, size_t row, float* out);
 // Immutable. The files of the tensors it was made from must outlive it.
 class Embeddings {
  public:
-  static Result<Embeddings> Create(const EmbeddingPlan& plan, size_t d_model,
+  static Result<Embeddings> Create(const EmbeddingSpec& spec, size_t d_model,
                                    ModelTensors* tensors);
 
   // Checks ids of a vocabulary of so many, and has nothing to apply.
   static Embeddings WithoutTables(size_t vocab_size);
 
-  const EmbeddingPlan& plan() const { return plan_; }
+  const EmbeddingSpec& spec() const { return spec_; }
   // Whether one of the tables is I8.
   bool has_int8() const;
 
@@ -71,9 +71,9 @@ class Embeddings {
  private:
   Embeddings() = default;
 
-  EmbeddingPlan plan_;
+  EmbeddingSpec spec_;
   EmbeddingTable words_, types_, positions_, tasks_;
-  LoadedNorm norm_;                         // where the plan has one
+  LoadedNorm norm_;                         // where the spec has one
   std::optional<PackedLinear> projection_;  // width to d_model
 };
 

@@ -27,21 +27,21 @@ constexpr LayerModule kEsmModules[] = {
     {"encoder.layer.{N}.intermediate.dense", &W::linear1},
     {"encoder.layer.{N}.output.dense", &W::linear2},
 };
-constexpr std::string_view kEsmHarmless =
+constexpr WordList kEsmHarmless =
     "embeddings.position_ids embeddings.position_embeddings pooler. lm_head. contact_head.";
 // The family's code reads no hidden_act. vocab_list is ESMFold's, with the next two.
-constexpr OnlyValue kEsmOnly[] = {{"is_folding_model", false}, {"esmfold_config", {}}};
-constexpr std::string_view kEsmOwnKeys = "emb_layer_norm_before token_dropout";
+constexpr SupportedValue kEsmSupported[] = {{"is_folding_model", false}, {"esmfold_config", {}}};
+constexpr WordList kEsmOwnKeys = "emb_layer_norm_before token_dropout";
 
-Status FinishEsm(JsonMembers* config, ModelPlan* plan) {
-  EmbeddingPlan& e = plan->embeddings;
+Status ConfigureEsm(JsonMembers* config, ModelSpec* spec) {
+  EmbeddingSpec& e = spec->embeddings;
   if (!config->Bool("emb_layer_norm_before", false)) e.norm = {};
   if (config->Bool("token_dropout", false)) e.dropped_token = config->RequiredSize("mask_token_id");
-  plan->final_norm_bias = true;
+  spec->final_norm_bias = true;
   const bool is_rotary = e.position_rule == PositionRule::kNone;
   const double theta = is_rotary ? config->Number("rope_theta", 10000) : 1;
   if (!(theta > 0)) config->Refuse("rope_theta", "a number above 0");
-  for (LayerConfig& layer : plan->encoder.layers) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.activation = Activation::kGelu;
     if (is_rotary) layer.rotary = {.theta = theta};
   }
@@ -52,7 +52,7 @@ constexpr FamilyKeys kEsmKeys = {.max_positions = {"max_position_embeddings", 10
                                  .activation = {}};
 
 // ESM-1b (Rives et al. 2021, PNAS 118(15)) and ESM-2 (Lin et al. 2022, Science 379): proteins.
-// ESM-1b's positions are RoBERTa's, kAroundPadding. ESM-2's are rotary, kNone: a table that some
+// ESM-1b's positions are RoBERTa's, kFromPadding. ESM-2's are rotary, kNone: a table that some
 // files have all the same is not used.
 constexpr Family EsmFamily(PositionRule rule) {
   Family family = {.model_types = "esm",
@@ -60,7 +60,7 @@ constexpr Family EsmFamily(PositionRule rule) {
                    .harmless_tensors = kEsmHarmless,
                    .keys = kEsmKeys,
                    .own_keys = kEsmOwnKeys,
-                   .only = kEsmOnly,
+                   .supported = kEsmSupported,
                    .modules = {kEsmModules},
                    .norm_placement = NormPlacement::kPre,
                    .final_norm = "encoder.emb_layer_norm_after",
@@ -70,8 +70,8 @@ constexpr Family EsmFamily(PositionRule rule) {
                    .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
                    .token_head = kTokenHead,
                    .language = kRobertaLanguage,
-                   .finish = FinishEsm};
-  if (rule == PositionRule::kAroundPadding) {
+                   .configure = ConfigureEsm};
+  if (rule == PositionRule::kFromPadding) {
     family.ignored_keys = "hidden_act rope_theta vocab_list";
     family.embeddings.position = "embeddings.position_embeddings";
     return family;
@@ -99,53 +99,53 @@ constexpr LayerModule kClipModules[] = {
     {"encoder.layers.{N}.mlp.fc1", &W::linear1},
     {"encoder.layers.{N}.mlp.fc2", &W::linear2},
 };
-constexpr OnlyValue kClipOnly[] = {{"is_causal", true}};
-constexpr OnlyValue kSiglipOnly[] = {{"is_causal", false}};
+constexpr SupportedValue kClipSupported[] = {{"is_causal", true}};
+constexpr SupportedValue kSiglipSupported[] = {{"is_causal", false}};
 // Of a whole model: its other side, and what compares both.
-constexpr std::string_view kClipHarmless = "embeddings.position_ids text_projection.";
-constexpr std::string_view kWholeHarmless =
+constexpr WordList kClipHarmless = "embeddings.position_ids text_projection.";
+constexpr WordList kWholeHarmless =
     "embeddings.position_ids vision_model. visual_projection. logit_scale logit_bias";
-constexpr std::string_view kWholeIgnored =
+constexpr WordList kWholeIgnored =
     "vision_config vision_config_dict text_config_dict logit_scale_init_value";
 
-Status FinishClip(JsonMembers* /*config*/, ModelPlan* plan) {
-  plan->final_norm_bias = true;
-  for (LayerConfig& layer : plan->encoder.layers) layer.causal = true;
+Status ConfigureClip(JsonMembers* /*config*/, ModelSpec* spec) {
+  spec->final_norm_bias = true;
+  for (LayerConfig& layer : spec->encoder.layers) layer.causal = true;
   return {};
 }
 
 // Configurations before transformers 4.31 have eos_token_id 2, which is no text's end: their
 // models take the largest id for it.
-Status FinishWholeClip(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureWholeClip(JsonMembers* config, ModelSpec* spec) {
   constexpr size_t kOldEnd = 2;
   const size_t end = config->Size("eos_token_id", 49407);
-  plan->features = {end == kOldEnd ? FeatureRow::kLargestId : FeatureRow::kEnd, end};
-  return FinishClip(config, plan);
+  spec->pooling = {end == kOldEnd ? TextPooling::kLargestId : TextPooling::kEosToken, end};
+  return ConfigureClip(config, spec);
 }
 
-Status FinishTopOfClip(JsonMembers* config, ModelPlan* plan) {
-  for (const std::string_view key : Words(kWholeIgnored)) config->Ignore(key);
-  plan->projection = {"text_projection", ReadExtent(config, {"projection_dim", 512})};
+Status ConfigureTopOfClip(JsonMembers* config, ModelSpec* spec) {
+  for (const std::string_view key : kWholeIgnored) config->Ignore(key);
+  spec->projection = {"text_projection", ReadExtent(config, {"projection_dim", 512})};
   return config->status();
 }
 
-Status FinishSiglip(JsonMembers* config, ModelPlan* plan) {
-  plan->final_norm_bias = true;
-  plan->pads = true;
+Status ConfigureSiglip(JsonMembers* config, ModelSpec* spec) {
+  spec->final_norm_bias = true;
+  spec->pads = true;
   config->Ignore("projection_size");
   return {};
 }
 
-Status FinishWholeSiglip(JsonMembers* config, ModelPlan* plan) {
-  const size_t width = ReadExtent(config, {"projection_size", plan->encoder.d_model});
-  ENCORE_RETURN_IF_ERROR(FinishSiglip(config, plan));
-  plan->projection = {"text_model.head", width, /*bias=*/true};
-  plan->features = {.row = FeatureRow::kLast};
+Status ConfigureWholeSiglip(JsonMembers* config, ModelSpec* spec) {
+  const size_t width = ReadExtent(config, {"projection_size", spec->encoder.d_model});
+  ENCORE_RETURN_IF_ERROR(ConfigureSiglip(config, spec));
+  spec->projection = {"text_model.head", width, /*bias=*/true};
+  spec->pooling = {.token = TextPooling::kLastToken};
   return config->status();
 }
 
-Status FinishTopOfSiglip(JsonMembers* config, ModelPlan* /*plan*/) {
-  for (const std::string_view key : Words(kWholeIgnored)) config->Ignore(key);
+Status ConfigureTopOfSiglip(JsonMembers* config, ModelSpec* /*spec*/) {
+  for (const std::string_view key : kWholeIgnored) config->Ignore(key);
   return {};
 }
 
@@ -155,7 +155,7 @@ constexpr FamilyKeys kClipKeys = {.max_positions = {"max_position_embeddings", 7
 constexpr FamilyKeys kSiglipKeys = {.max_positions = {"max_position_embeddings", 64},
                                     .epsilon = {"layer_norm_eps", 1e-6},
                                     .activation = {"hidden_act", "gelu_pytorch_tanh"}};
-constexpr EmbeddingPlan kClipEmbeddings = {.word = "embeddings.token_embedding",
+constexpr EmbeddingSpec kClipEmbeddings = {.word = "embeddings.token_embedding",
                                            .position = "embeddings.position_embedding"};
 
 // The text side of CLIP (Radford et al. 2021, arXiv:2103.00020), by itself. transformers has
@@ -165,21 +165,20 @@ constexpr Family kClipText = {.model_types = "clip_text_model",
                               .harmless_tensors = kClipHarmless,
                               .keys = kClipKeys,
                               .ignored_keys = "projection_dim",
-                              .only = kClipOnly,
+                              .supported = kClipSupported,
                               .modules = {kClipModules},
                               .norm_placement = NormPlacement::kPre,
                               .final_norm = "final_layer_norm",
                               .embeddings = kClipEmbeddings,
-                              .finish = FinishClip};
+                              .configure = ConfigureClip};
 
 // The row of the text side of a whole model: its keys are in an object, and it makes features.
-constexpr Family Whole(Family family, std::string_view model_types, std::string_view parts,
-                       AbsentSizes absent) {
+constexpr Family Whole(Family family, WordList model_types, WordList parts, AbsentSizes absent) {
   family.model_types = model_types;
   family.harmless_tensors = kWholeHarmless;
   family.keys.absent = absent;
   family.parts = parts;
-  family.makes_features = true;
+  family.pools_text = true;
   return family;
 }
 
@@ -187,8 +186,8 @@ constexpr Family WholeClip() {
   Family family =
       Whole(kClipText, "clip", "text_config_dict text_config",
             {.d_model = 512, .layers = 12, .heads = 8, .d_ff = 2048, .vocab_size = 49408});
-  family.finish = FinishWholeClip;
-  family.finish_top = FinishTopOfClip;
+  family.configure = ConfigureWholeClip;
+  family.configure_top = ConfigureTopOfClip;
   return family;
 }
 
@@ -200,8 +199,8 @@ constexpr Family SiglipText() {
   family.harmless_tensors = "embeddings.position_ids head.";
   family.keys = kSiglipKeys;
   family.ignored_keys = {};
-  family.only = kSiglipOnly;
-  family.finish = FinishSiglip;
+  family.supported = kSiglipSupported;
+  family.configure = ConfigureSiglip;
   return family;
 }
 
@@ -209,15 +208,15 @@ constexpr Family WholeSiglip() {
   Family family =
       Whole(SiglipText(), "siglip siglip2", "text_config",
             {.d_model = 768, .layers = 12, .heads = 12, .d_ff = 3072, .vocab_size = 32000});
-  family.finish = FinishWholeSiglip;
-  family.finish_top = FinishTopOfSiglip;
+  family.configure = ConfigureWholeSiglip;
+  family.configure_top = ConfigureTopOfSiglip;
   return family;
 }
 
 // ---- The rows.
 
 constexpr Family kEsmClipFamilies[] = {
-    EsmFamily(PositionRule::kAroundPadding),
+    EsmFamily(PositionRule::kFromPadding),
     EsmFamily(PositionRule::kNone),
     kClipText,
     WholeClip(),

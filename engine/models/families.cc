@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a family's row and a config.json to a plan.
+// From a family's row and a config.json to a spec.
 
 #include <algorithm>
 
@@ -44,7 +44,7 @@ bool Reads(const Family& family, std::string_view key) {
       if (module.bias_key == key) return true;
     }
   }
-  return HasWord(family.own_keys, key);
+  return family.own_keys.Has(key);
 }
 
 size_t ReadHeadSize(JsonMembers* config, const FamilyKeys& keys, size_t d_model, size_t heads) {
@@ -71,7 +71,7 @@ size_t ReadKvHeads(JsonMembers* config, const ConfigKey<size_t>& key, size_t hea
 }
 
 // Positions count from it, and a sequence has a token, whose position is pad_token_id + 1.
-void ReadPadding(JsonMembers* config, const FamilyKeys& keys, EmbeddingPlan* e) {
+void ReadPadding(JsonMembers* config, const FamilyKeys& keys, EmbeddingSpec* e) {
   if (e->pad_token_id != 0) {  // whatever the key says
     if (e->max_positions < e->pad_token_id + 2) {
       config->Refuse(keys.max_positions.name, "at least " + std::to_string(e->pad_token_id + 2));
@@ -90,24 +90,24 @@ void ReadPadding(JsonMembers* config, const FamilyKeys& keys, EmbeddingPlan* e) 
 }
 
 void ReadEmbeddings(JsonMembers* config, const FamilyKeys& keys, double epsilon, size_t d_model,
-                    EmbeddingPlan* e) {
+                    EmbeddingSpec* e) {
   const ConfigKey<size_t>& width = keys.embedding_width;
   e->width = ReadExtent(config, {width.name, width.absent == 0 ? d_model : width.absent});
   e->vocab_size = ReadRequired(config, "vocab_size", keys.absent.vocab_size);
   if (!e->type.empty()) e->type_vocab_size = ReadExtent(config, keys.types, keys.min_types);
   e->max_positions = ReadExtent(config, keys.max_positions);
   e->norm_epsilon = epsilon;
-  if (e->position_rule == PositionRule::kAroundPadding) ReadPadding(config, keys, e);
+  if (e->position_rule == PositionRule::kFromPadding) ReadPadding(config, keys, e);
 }
 
 }  // namespace
 
 const Family* FindFamily(std::string_view model_type, const JsonValue& config) {
   const auto marked = [&](const Family& family) {
-    return HasWord(family.model_types, model_type) && HasMarker(family, config);
+    return family.model_types.Has(model_type) && HasMarker(family, config);
   };
   const auto plain = [&](const Family& family) {
-    return HasWord(family.model_types, model_type) && family.marker_key.empty();
+    return family.model_types.Has(model_type) && family.marker_key.empty();
   };
   const Family* found = FindIf(marked);
   return found != nullptr ? found : FindIf(plain);
@@ -117,7 +117,7 @@ std::string AllModelTypes() {
   std::string all;
   FindIf([&](const Family& family) {
     if (!family.marker_key.empty()) return false;  // another row names the type
-    for (const std::string_view type : Words(family.model_types)) {
+    for (const std::string_view type : family.model_types) {
       all += (all.empty() ? "" : ", ") + std::string(type);
     }
     return false;
@@ -128,32 +128,32 @@ std::string AllModelTypes() {
 bool IsFamilyKey(std::string_view key) {
   if (key.empty()) return false;
   // Those of every family, and of rotary positions.
-  if (HasWord("vocab_size rope_theta partial_rotary_factor", key)) return true;
+  if (WordList("vocab_size rope_theta partial_rotary_factor").Has(key)) return true;
   return FindIf([&](const Family& family) { return Reads(family, key); }) != nullptr;
 }
 
-Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
+Status ReadFamily(const Family& family, JsonMembers* config, ModelSpec* spec) {
   const FamilyKeys& keys = family.keys;
-  for (const std::string_view key : Words(family.ignored_keys)) config->Ignore(key);
-  for (const OnlyValue& only : family.only) {
+  for (const std::string_view key : family.ignored_keys) config->Ignore(key);
+  for (const SupportedValue& supported : family.supported) {
     // Another type makes no sense; another value of its type is one that encore does not compute.
-    if (std::holds_alternative<double>(only.value)) {
-      config->OptionalSize(only.key);
-    } else if (std::holds_alternative<bool>(only.value)) {
-      config->OptionalBool(only.key);
-    } else if (std::holds_alternative<std::string_view>(only.value)) {
-      config->OptionalString(only.key);
+    if (std::holds_alternative<double>(supported.value)) {
+      config->OptionalSize(supported.key);
+    } else if (std::holds_alternative<bool>(supported.value)) {
+      config->OptionalBool(supported.key);
+    } else if (std::holds_alternative<std::string_view>(supported.value)) {
+      config->OptionalString(supported.key);
     }
     ENCORE_RETURN_IF_ERROR(config->status());
-    if (const JsonValue* value = config->Find(only.key)) {
-      ENCORE_RETURN_IF_ERROR(CheckOnly(config->where(), only, *value));
+    if (const JsonValue* value = config->Find(supported.key)) {
+      ENCORE_RETURN_IF_ERROR(CheckSupported(config->where(), supported, *value));
     }
   }
-  plan->family = &family;
-  plan->head = family.head;
-  plan->token_head = family.token_head;
-  plan->language = family.language;
-  plan->embeddings = family.embeddings;
+  spec->family = &family;
+  spec->head = family.head;
+  spec->token_head = family.token_head;
+  spec->language = family.language;
+  spec->embeddings = family.embeddings;
 
   const size_t d_model = ReadRequired(config, keys.d_model, keys.absent.d_model);
   LayerConfig layer;
@@ -166,33 +166,33 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan) {
   layer.gate = family.gate;
   layer.norm_placement = family.norm_placement;
   layer.norm = {family.norm, ReadEpsilon(config, keys.epsilon)};
-  ReadEmbeddings(config, keys, layer.norm.epsilon, d_model, &plan->embeddings);
+  ReadEmbeddings(config, keys, layer.norm.epsilon, d_model, &spec->embeddings);
   if (!keys.activation.name.empty()) {
     ENCORE_RETURN_IF_ERROR(ReadActivation(config, keys.activation, &layer.activation));
   }
   if (family.rope_theta != 0) {
     ENCORE_RETURN_IF_ERROR(ReadRope(config,
                                     {.head_size = layer.head_size,
-                                     .max_positions = plan->embeddings.max_positions,
+                                     .max_positions = spec->embeddings.max_positions,
                                      .theta = family.rope_theta},
                                     &layer.rotary.emplace()));
   }
   const NormConfig none = {.type = NormType::kNone};
-  if (plan->language.layer_activation) {
-    plan->language.activation = &ActivationRowOf(layer.activation);
+  if (spec->language.layer_activation) {
+    spec->language.activation = &ActivationRowOf(layer.activation);
   }
-  if (plan->language.norm_epsilon == 0) plan->language.norm_epsilon = layer.norm.epsilon;
-  plan->encoder =
+  if (spec->language.norm_epsilon == 0) spec->language.norm_epsilon = layer.norm.epsilon;
+  spec->encoder =
       EncoderConfig::Uniform(d_model, ReadLayers(config, keys.layers, keys.absent.layers), layer,
                              family.final_norm.empty() ? none : layer.norm);
   for (const std::span<const LayerModule> modules : family.modules) {
     for (LayerModule module : modules) {
       if (!module.bias_key.empty()) module.bias = config->Bool(module.bias_key, module.bias);
-      plan->layer_modules.push_back(module);
+      spec->layer_modules.push_back(module);
     }
   }
   ENCORE_RETURN_IF_ERROR(config->status());
-  if (family.finish != nullptr) ENCORE_RETURN_IF_ERROR(family.finish(config, plan));
+  if (family.configure != nullptr) ENCORE_RETURN_IF_ERROR(family.configure(config, spec));
   return config->status();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A family of text models as a row of a table: which config.json it answers to, its keys, tensors,
-// embeddings and head. And the plan of one model, which a row and a config.json make.
+// embeddings and head. And the spec of one model, which a row and a config.json make.
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
 #define ENCORE_ENGINE_MODELS_FAMILY_H_
@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,45 @@
 
 namespace encore::inline v0_1::internal {
 
+// Words with blanks between, such as names of keys.
+class WordList {
+ public:
+  // NOLINTBEGIN(google-explicit-constructor): a row of a table has the text
+  constexpr WordList(std::string_view text = {}) : text_(text) {}
+  constexpr WordList(const char* text) : text_(text) {}
+  // NOLINTEND(google-explicit-constructor)
+  class Iterator {
+   public:
+    constexpr explicit Iterator(std::string_view text) : text_(text) { SkipBlanks(); }
+    constexpr std::string_view operator*() const { return text_.substr(0, text_.find(' ')); }
+    constexpr Iterator& operator++() {
+      text_.remove_prefix((**this).size());
+      SkipBlanks();
+      return *this;
+    }
+    constexpr bool operator!=(std::default_sentinel_t /*end*/) const { return !text_.empty(); }
+
+   private:
+    constexpr void SkipBlanks() {
+      text_.remove_prefix(std::min(text_.find_first_not_of(' '), text_.size()));
+    }
+    std::string_view text_;
+  };
+  constexpr Iterator begin() const { return Iterator(text_); }
+  constexpr std::default_sentinel_t end() const { return {}; }
+  constexpr bool empty() const { return text_.empty(); }
+  constexpr std::string_view first() const { return *begin(); }
+  constexpr bool Has(std::string_view word) const {
+    for (const std::string_view known : *this) {
+      if (known == word) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::string_view text_;
+};
+
 // A module of the file in an encoder layer: `name` + ".weight" and, if it has one, `name` + ".bias"
 // go to a member of the layer's weights. "{N}" in a name stands for the layer's number; layers
 // share a tensor whose name has none. A layer without attention_norm has no module of norm1, one
@@ -45,10 +85,11 @@ struct LayerModule {
 };
 
 enum class PositionRule : uint8_t {
-  kNone,           // no table: attention knows positions by itself
-  kFromZero,       // a token's place in its sequence
-  kAroundPadding,  // pad_token_id + 1 + how many tokens before it are not pad_token_id; a token
-                   // that is pad_token_id itself has the position pad_token_id
+  kNone,      // no table: attention knows positions by itself
+  kFromZero,  // a token's place in its sequence
+  // pad_token_id + 1 + how many tokens before it are not pad_token_id; a token that is pad_token_id
+  // itself has the position pad_token_id. fairseq's models count so.
+  kFromPadding,
 };
 
 // Of a model that has no limit of its own.
@@ -58,7 +99,7 @@ inline constexpr size_t kAnyLength = size_t{1} << 20;
 // a linear layer to d_model where there is a projection; or the norm after that. Names are of
 // modules with a ".weight" (and ".bias"); an empty one means that the family has no such thing. A
 // row has names and rules, sizes come from config.json.
-struct EmbeddingPlan {
+struct EmbeddingSpec {
   size_t width = 0;
   size_t vocab_size = 0;
   std::string_view word = {};
@@ -74,7 +115,7 @@ struct EmbeddingPlan {
   bool any_length = false;
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
-  size_t pad_token_id = 0;  // with kAroundPadding; a row's 0: that of config.json
+  size_t pad_token_id = 0;  // with kFromPadding; a row's 0: that of config.json
   // Ids that stand for images and sounds, whose row is that of pad_token_id.
   std::array<std::optional<size_t>, 3> placeholders = {};
   // A table whose first row is added to every token's sum, after its position.
@@ -93,34 +134,33 @@ struct EmbeddingPlan {
   }
   // Tokens that it has at most unless somebody wants more.
   size_t usual_tokens() const {
-    return position_rule == PositionRule::kAroundPadding ? max_positions - pad_token_id - 1
-                                                         : max_positions;
+    return position_rule == PositionRule::kFromPadding ? max_positions - pad_token_id - 1
+                                                       : max_positions;
   }
 };
 
 // A linear layer that each token's last state goes through: [width, d_model].
-struct ProjectionPlan {
+struct ProjectionSpec {
   std::string_view name = {};  // of its module in the file; empty: none
   size_t width = 0;
   bool bias = false;
 };
 
-// The token whose last state is a text's vector (through the projection, where there is one).
-enum class FeatureRow : uint8_t {
-  kNone,       // the model makes no vectors of texts, the folder's pooling does
-  kEnd,        // the first that is `end_id`, or the first of all where none is
+// The token whose last state is a text's vector, in models of texts and images (transformers:
+// get_text_features), through the projection where there is one.
+enum class TextPooling : uint8_t {
+  kNone,       // the model does not pool, the folder's modules do
+  kEosToken,   // the first that is `eos_id`, or the first of all where none is
   kLargestId,  // the first of those with the largest id
-  kLast,
+  kLastToken,
 };
-
-// What models of texts and images make of a text (transformers: get_text_features).
-struct FeaturePlan {
-  FeatureRow row = FeatureRow::kNone;
-  size_t end_id = 0;  // with kEnd
+struct TextPoolingSpec {
+  TextPooling token = TextPooling::kNone;
+  size_t eos_id = 0;  // with kEosToken
 };
 
 // Words alone, without positions and norm.
-constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias = {}) {
+constexpr EmbeddingSpec WordsAlone(std::string_view word, std::string_view alias = {}) {
   return {.word = word,
           .word_alias = alias,
           .any_length = alias.empty(),
@@ -129,7 +169,7 @@ constexpr EmbeddingPlan WordsAlone(std::string_view word, std::string_view alias
 
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states, or
 // the hidden state of each token. Without `dense`: out(x).
-struct HeadPlan {
+struct HeadSpec {
   OutputRows rows = OutputRows::kFirst;  // x is such a row, or the mean of all
   // With kLast: x is the last token that is not this one; of a sequence of nothing else, the first.
   std::optional<int32_t> padding = {};
@@ -151,7 +191,7 @@ struct HeadPlan {
 // The head of a masked language model: logits = decoder(norm(activation(dense(x)))). decoder is a
 // matrix of its own where the file has one, else the table of words if tie_word_embeddings is true.
 // `norm` and `decoder` may have several names, of which the first that the file has counts.
-struct LanguageHeadPlan {
+struct LanguageHeadSpec {
   std::string_view dense = {};  // empty: decoder(x)
   bool dense_bias = true;
   // Of activation(second(activation(dense(x)))), without biases: dense makes `inner` elements.
@@ -159,26 +199,26 @@ struct LanguageHeadPlan {
   size_t inner = 0;
   const ActivationRow* activation = &ActivationRowOf(Activation::kGelu);
   bool layer_activation = false;  // `activation` is that of the layers
-  std::string_view norm = {};     // empty: none
+  WordList norm = {};             // empty: none
   double norm_epsilon = 0;        // 0: that of the layers
   bool norm_bias = true;
-  std::string_view decoder = {};  // empty: encore has no head of this family
-  bool always_tied = false;       // whatever tie_word_embeddings says
-  std::string_view bias = {};     // another name of `decoder`.bias
+  WordList decoder = {};       // empty: encore has no head of this family
+  bool always_tied = false;    // whatever tie_word_embeddings says
+  std::string_view bias = {};  // another name of `decoder`.bias
   bool has_bias = true;
 };
 
-inline constexpr LanguageHeadPlan kBertLanguage = {.dense = "cls.predictions.transform.dense",
+inline constexpr LanguageHeadSpec kBertLanguage = {.dense = "cls.predictions.transform.dense",
                                                    .layer_activation = true,
                                                    .norm = "cls.predictions.transform.LayerNorm",
                                                    .decoder = "cls.predictions.decoder",
                                                    .bias = "cls.predictions.bias"};
-inline constexpr LanguageHeadPlan kRobertaLanguage = {.dense = "lm_head.dense",
+inline constexpr LanguageHeadSpec kRobertaLanguage = {.dense = "lm_head.dense",
                                                       .norm = "lm_head.layer_norm",
                                                       .decoder = "lm_head.decoder",
                                                       .bias = "lm_head.bias"};
 
-inline constexpr HeadPlan kTokenHead = {.rows = OutputRows::kAll, .out = "classifier"};
+inline constexpr HeadSpec kTokenHead = {.rows = OutputRows::kAll, .out = "classifier"};
 
 // A key of config.json and what counts where it is absent. Without a name that counts always.
 template <typename T>
@@ -189,7 +229,7 @@ struct ConfigKey {
 
 // A key that has one value that encore computes, beside null and none at all. std::monostate: not
 // even that, or an empty object.
-struct OnlyValue {
+struct SupportedValue {
   std::string_view key;
   std::variant<std::monostate, bool, double, std::string_view> value;
   std::string_view why = {};
@@ -205,7 +245,7 @@ struct AbsentSizes {
 };
 
 // Adapters for tasks that may be added to the model's matrices (task_adapter.h).
-struct TaskPlan {
+struct TaskSpec {
   std::vector<std::string> names = {};  // of the bank's order; in folders those that may be there
   bool in_file = false;                 // a bank in the model's own file, or folders of PEFT's
   // Of a bank; folders say it themselves.
@@ -233,32 +273,31 @@ struct FamilyKeys {
 // What a classifier of sequences was trained for, as config.json's problem_type says.
 enum class ProblemType : uint8_t { kUnnamed, kRegression, kSingleLabel, kMultiLabel };
 
-struct ModelPlan;
+struct ModelSpec;
 
-// Lists of words are one string with blanks between.
 struct Family {
-  std::string_view model_types;  // the values of config.json's model_type
+  WordList model_types;  // the values of config.json's model_type
   // Of families that share a model_type, the one whose config.json has this key, with this value
   // unless that is empty. Without a key: all others.
   std::string_view marker_key = {};
   std::string_view marker_value = {};
   // What may stand before the base model's names, beside nothing and "model.".
-  std::string_view prefixes = {};
+  WordList prefixes = {};
   // Names that begin so (after a prefix or without) belong to training or to other tasks.
-  std::string_view harmless_tensors = {};
+  WordList harmless_tensors = {};
   // Names that have one of these in them belong to a variant that computes something else.
-  std::string_view foreign_tensors = {};
+  WordList foreign_tensors = {};
 
   FamilyKeys keys = {};
   // Objects of config.json that may have the family's keys, where they are not at its top: the
   // first that is there counts. The keys at the top mean the same as in all families then.
-  std::string_view parts = {};
+  WordList parts = {};
   // Keys that are refused in other families' config.json, beside those of `keys` and the modules'
-  // `bias_key`: what `finish` reads, and what would mean something there.
-  std::string_view own_keys = {};
+  // `bias_key`: what `configure` reads, and what would mean something there.
+  WordList own_keys = {};
   // Keys that mean nothing to this family, beside those that mean nothing to any (other_keys.cc).
-  std::string_view ignored_keys = {};
-  std::span<const OnlyValue> only = {};
+  WordList ignored_keys = {};
+  std::span<const SupportedValue> supported = {};
 
   // All of them together.
   std::array<std::span<const LayerModule>, 4> modules = {};
@@ -267,36 +306,36 @@ struct Family {
   Gate gate = Gate::kNone;
   double rope_theta = 0;  // of all layers alike, where no key says another; 0: none
   // Tensors that have the rotary frequencies, [head size / 2]: the first that the file has counts.
-  std::string_view frequencies = {};
+  WordList frequencies = {};
   std::string_view final_norm = {};  // the module after the last layer; empty: none
-  EmbeddingPlan embeddings = {};
-  HeadPlan head = {};
-  HeadPlan token_head = {};  // of labels of tokens; empty: encore has none of this family
-  LanguageHeadPlan language = {};
-  bool tied = true;             // ModelPlan::tied where config.json has no tie_word_embeddings
-  bool makes_features = false;  // `finish` or `finish_top` says how
-  // In what else the family differs: changes the plan that the row made.
-  Status (*finish)(JsonMembers* config, ModelPlan* plan) = nullptr;
+  EmbeddingSpec embeddings = {};
+  HeadSpec head = {};
+  HeadSpec token_head = {};  // of labels of tokens; empty: encore has none of this family
+  LanguageHeadSpec language = {};
+  bool tied = true;         // ModelSpec::tied where config.json has no tie_word_embeddings
+  bool pools_text = false;  // `configure` or `configure_top` says how
+  // In what else the family differs: changes the spec that the row made.
+  Status (*configure)(JsonMembers* config, ModelSpec* spec) = nullptr;
   // The same of the keys at the top, for a family with `parts`.
-  Status (*finish_top)(JsonMembers* config, ModelPlan* plan) = nullptr;
+  Status (*configure_top)(JsonMembers* config, ModelSpec* spec) = nullptr;
 };
 
 // Everything that config.json says, in encore's terms.
-struct ModelPlan {
+struct ModelSpec {
   std::string model_type = {};
   const Family* family = nullptr;
   EncoderConfig encoder = {};
   std::vector<LayerModule> layer_modules = {};
   bool final_norm_bias = false;
-  EmbeddingPlan embeddings = {};
-  HeadPlan head = {};
-  HeadPlan token_head = {};
-  LanguageHeadPlan language = {};
+  EmbeddingSpec embeddings = {};
+  HeadSpec head = {};
+  HeadSpec token_head = {};
+  LanguageHeadSpec language = {};
   bool tied = true;                // the language model's last matrix is the table of words
   bool logit_softcapping = false;  // it is followed by one
-  ProjectionPlan projection = {};
-  FeaturePlan features = {};
-  TaskPlan tasks = {};
+  ProjectionSpec projection = {};
+  TextPoolingSpec pooling = {};
+  TaskSpec tasks = {};
   // Texts are padded to all positions, and the model was trained so.
   bool pads = false;
   std::vector<std::string> architectures = {};  // class names of transformers; may be empty
@@ -309,10 +348,10 @@ struct ModelPlan {
 
 inline constexpr const char kConfigFile[] = "config.json";
 
-// The plan of config.json. kNotFound without one; kUnsupported for a family that encore has not, a
+// The spec of config.json. kNotFound without one; kUnsupported for a family that encore has not, a
 // folder that is an adapter's, and values that encore does not compute; kCorruptData;
 // kInvalidArgument. Appends what was decided.
-Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 
 // Norms after sublayers, as BERT's; those of them with adapters, with relative embeddings, and
@@ -327,11 +366,11 @@ std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
 
 // Of a folder's model; false where it is not known.
-struct ModelSides {
-  bool makes_features = false;  // it makes vectors of texts itself
-  bool has_others = false;  // beside texts it takes images or sounds, which encore does not compute
+struct ModelModalities {
+  bool pools_text = false;  // it makes vectors of texts itself
+  bool others = false;  // besides texts it reads images or sounds, which encore does not compute
 };
-Result<ModelSides> FindSides(const Folder& folder);
+Result<ModelModalities> FindModalities(const Folder& folder);
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
 const Family* FindFamily(std::string_view model_type, const JsonValue& config);
@@ -340,9 +379,9 @@ std::string AllModelTypes();
 // Whether a family reads the key.
 bool IsFamilyKey(std::string_view key);
 
-// Reads the family's keys into the plan. Keys that mean the same in all families, and keys that
+// Reads the family's keys into the spec. Keys that mean the same in all families, and keys that
 // mean nothing here, are left to CheckOtherKeys.
-Status ReadFamily(const Family& family, JsonMembers* config, ModelPlan* plan);
+Status ReadFamily(const Family& family, JsonMembers* config, ModelSpec* spec);
 
 }  // namespace encore::internal
 

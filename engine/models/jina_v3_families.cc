@@ -25,16 +25,16 @@ constexpr LayerModule kJinaV3Modules[] = {
     {"encoder.layers.{N}.norm1", &W::norm1},
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
-constexpr EmbeddingPlan kJinaV3Embeddings = {.word = "embeddings.word_embeddings",
+constexpr EmbeddingSpec kJinaV3Embeddings = {.word = "embeddings.word_embeddings",
                                              .type = "embeddings.token_type_embeddings",
                                              .any_length = true,
                                              .position_rule = PositionRule::kNone,
                                              .norm = "emb_ln"};
-constexpr std::string_view kJinaV3Tasks =
+constexpr WordList kJinaV3Tasks =
     "retrieval.query retrieval.passage separation classification text-matching";
 
-Status FinishJinaV3(JsonMembers* /*config*/, ModelPlan* plan) {
-  for (const std::string_view task : Words(kJinaV3Tasks)) plan->tasks.names.emplace_back(task);
+Status ConfigureJinaV3(JsonMembers* /*config*/, ModelSpec* spec) {
+  for (const std::string_view task : kJinaV3Tasks) spec->tasks.names.emplace_back(task);
   return {};
 }
 
@@ -42,11 +42,11 @@ Status FinishJinaV3(JsonMembers* /*config*/, ModelPlan* plan) {
 constexpr std::string_view kPublishedJinaV3Ignored =
     "auto_map emb_pooler load_trained_adapters lora_dropout_p lora_main_params_trainable "
     "matryoshka_dimensions task_instructions truncate_dim use_flash_attn use_reentrant";
-constexpr OnlyValue kPublishedJinaV3Only[] = {{"position_embedding_type", "rotary"}};
+constexpr SupportedValue kPublishedJinaV3Supported[] = {{"position_embedding_type", "rotary"}};
 
 // Adapters lie in the file, in the order of lora_adaptations.
-Status FinishPublishedJinaV3(JsonMembers* config, ModelPlan* plan) {
-  TaskPlan& tasks = plan->tasks;
+Status ConfigurePublishedJinaV3(JsonMembers* config, ModelSpec* spec) {
+  TaskSpec& tasks = spec->tasks;
   tasks.in_file = true;
   for (const JsonValue& name : config->RequiredArray("lora_adaptations").items()) {
     if (!name.is_string()) config->Refuse("lora_adaptations", "a list of strings");
@@ -62,12 +62,12 @@ Status FinishPublishedJinaV3(JsonMembers* config, ModelPlan* plan) {
   }
   RotaryConfig rotary;
   ENCORE_RETURN_IF_ERROR(ReadRope(config,
-                                  {.head_size = plan->encoder.layers.front().head_size,
-                                   .max_positions = plan->embeddings.max_positions,
+                                  {.head_size = spec->encoder.layers.front().head_size,
+                                   .max_positions = spec->embeddings.max_positions,
                                    .theta = 10000,
                                    .theta_key = "rotary_emb_base"},
                                   &rotary));
-  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary;
+  for (LayerConfig& layer : spec->encoder.layers) layer.rotary = rotary;
   return {};
 }
 
@@ -85,7 +85,7 @@ constexpr Family kJinaV3Families[] = {
      .head = {.dense = "classifier.dense", .out = "classifier.out_proj"},
      .token_head = kTokenHead,
      .language = kRobertaLanguage,
-     .finish = FinishJinaV3},
+     .configure = ConfigureJinaV3},
     // The same as first published, with adapters for tasks in its file.
     {.model_types = "xlm-roberta",
      .marker_key = "lora_adaptations",
@@ -96,10 +96,10 @@ constexpr Family kJinaV3Families[] = {
               .epsilon = {"layer_norm_eps", 1e-5}},
      .own_keys = "lora_adaptations rotary_emb_base",
      .ignored_keys = kPublishedJinaV3Ignored,
-     .only = kPublishedJinaV3Only,
+     .supported = kPublishedJinaV3Supported,
      .modules = {kJinaV3Modules},
      .embeddings = kJinaV3Embeddings,
-     .finish = FinishPublishedJinaV3},
+     .configure = ConfigurePublishedJinaV3},
 };
 
 }  // namespace

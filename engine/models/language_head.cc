@@ -23,20 +23,20 @@ TensorView<T> RowRange(const TensorView<T>& view, size_t begin, size_t end) {
                        Shape(end - begin, view.dim(1)), view.strides());
 }
 
-Status CheckPlan(const ModelPlan& model) {
-  const LanguageHeadPlan& plan = model.language;
+Status CheckPlan(const ModelSpec& model) {
+  const LanguageHeadSpec& spec = model.language;
   const std::string file(kConfigFile);
-  if (plan.decoder.empty()) {
+  if (spec.decoder.empty()) {
     return Status(ErrorCode::kUnsupported,
                   file + ": model_type is " + model.model_type +
                       "; encore has no masked language model's head of it");
   }
-  if (!plan.dense.empty() && plan.activation->apply == nullptr) {
+  if (!spec.dense.empty() && spec.activation->apply == nullptr) {
     return Status(ErrorCode::kUnsupported, file + ": the activation is " +
-                                               std::string(plan.activation->text) +
+                                               std::string(spec.activation->text) +
                                                ", which encore has not in a language model's head");
   }
-  if (plan.dense.empty() && model.embeddings.width != model.encoder.d_model) {
+  if (spec.dense.empty() && model.embeddings.width != model.encoder.d_model) {
     return Status(ErrorCode::kUnsupported,
                   file + ": the table of words is " + std::to_string(model.embeddings.width) +
                       " wide; encore has no language model's head of it but of hidden_size " +
@@ -46,83 +46,82 @@ Status CheckPlan(const ModelPlan& model) {
 }
 
 // Of a module's names the first that the file has, or the first of all.
-std::string NameInFile(const ModelTensors& tensors, std::string_view names) {
-  const std::vector<std::string_view> all = Words(names);
-  for (const std::string_view name : all) {
+std::string NameInFile(const ModelTensors& tensors, WordList names) {
+  for (const std::string_view name : names) {
     if (tensors.Find(std::string(name) + ".weight") != nullptr) return std::string(name);
   }
-  return all.empty() ? std::string() : std::string(all.front());
+  return std::string(names.first());
 }
 
 // "norm(gelu (erf)(dense))".
-std::string LanguageHeadText(const LanguageHeadPlan& plan, const std::string& norm) {
-  if (plan.dense.empty()) return "the last states";
-  const std::string activation(plan.activation->text);
-  std::string text = activation + "(" + std::string(plan.dense) + ")";
-  if (!plan.second.empty()) {
-    text = activation + "(" + std::string(plan.second) + "(" + text + "))";
+std::string LanguageHeadText(const LanguageHeadSpec& spec, const std::string& norm) {
+  if (spec.dense.empty()) return "the last states";
+  const std::string activation(spec.activation->text);
+  std::string text = activation + "(" + std::string(spec.dense) + ")";
+  if (!spec.second.empty()) {
+    text = activation + "(" + std::string(spec.second) + "(" + text + "))";
   }
   return norm.empty() ? text : norm + "(" + text + ")";
 }
 
 // Two names of one tensor. Where the file has both, as where nothing is shared, the decoder's own
 // counts.
-Result<Tensor> ReadBias(const LanguageHeadPlan& plan, const std::string& decoder, size_t size,
+Result<Tensor> ReadBias(const LanguageHeadSpec& spec, const std::string& decoder, size_t size,
                         ModelTensors* tensors) {
   std::string name = decoder + ".bias";
-  if (tensors->Find(name) == nullptr && !plan.bias.empty()) name = plan.bias;
+  if (tensors->Find(name) == nullptr && !spec.bias.empty()) name = spec.bias;
   return tensors->Read(name, {size});
 }
 
 }  // namespace
 
-Status LanguageHead::ReadTransform(const ModelPlan& model, const std::string& norm,
+Status LanguageHead::ReadTransform(const ModelSpec& model, const std::string& norm,
                                    ModelTensors* tensors) {
-  const LanguageHeadPlan& plan = model.language;
+  const LanguageHeadSpec& spec = model.language;
   const size_t d_model = model.encoder.d_model;
-  activation_ = plan.activation;
-  if (!plan.dense.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(dense_, tensors->ReadLinear(std::string(plan.dense),
-                                                        plan.second.empty() ? width_ : plan.inner,
-                                                        d_model, plan.dense_bias));
+  activation_ = spec.activation;
+  if (!spec.dense.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(dense_, tensors->ReadLinear(std::string(spec.dense),
+                                                        spec.second.empty() ? width_ : spec.inner,
+                                                        d_model, spec.dense_bias));
   }
-  if (!plan.second.empty()) {
-    ENCORE_ASSIGN_OR_RETURN(second_, tensors->ReadLinear(std::string(plan.second), width_,
-                                                         plan.inner, /*has_bias=*/false));
+  if (!spec.second.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(second_, tensors->ReadLinear(std::string(spec.second), width_,
+                                                         spec.inner, /*has_bias=*/false));
   }
   if (norm.empty()) return {};
   ENCORE_ASSIGN_OR_RETURN(norm_,
-                          tensors->ReadNorm(norm, width_, plan.norm_epsilon, plan.norm_bias));
+                          tensors->ReadNorm(norm, width_, spec.norm_epsilon, spec.norm_bias));
   return {};
 }
 
-Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* tensors,
+Result<LanguageHead> LanguageHead::Create(const ModelSpec& model, ModelTensors* tensors,
                                           std::vector<Decision>* decisions) {
   ENCORE_RETURN_IF_ERROR(CheckPlan(model));
-  const LanguageHeadPlan& plan = model.language;
+  const LanguageHeadSpec& spec = model.language;
   LanguageHead head;
   head.vocab_size_ = model.embeddings.vocab_size;
   head.width_ = model.embeddings.width;
-  const std::string norm = NameInFile(*tensors, plan.norm);
+  const std::string norm = NameInFile(*tensors, spec.norm);
   ENCORE_RETURN_IF_ERROR(head.ReadTransform(model, norm, tensors));
   // transformers ties the two only where the file does not have both.
-  const std::string decoder = NameInFile(*tensors, plan.decoder);
-  const bool own = !plan.always_tied && tensors->Find(decoder + ".weight") != nullptr;
-  const bool tied = plan.always_tied || (model.tied && !own);
+  const std::string decoder = NameInFile(*tensors, spec.decoder);
+  const bool own = !spec.always_tied && tensors->Find(decoder + ".weight") != nullptr;
+  const bool tied = spec.always_tied || (model.tied && !own);
   if (!tied && !own) return tensors->NotTied(decoder + ".weight");
   ENCORE_ASSIGN_OR_RETURN(
       const Tensor table,
       tensors->Read((tied ? tensors->Base(model.embeddings.word) : decoder) + ".weight",
                     {head.vocab_size_, head.width_}));
   Tensor bias;
-  if (plan.has_bias) {
-    ENCORE_ASSIGN_OR_RETURN(bias, ReadBias(plan, decoder, head.vocab_size_, tensors));
+  if (spec.has_bias) {
+    ENCORE_ASSIGN_OR_RETURN(bias, ReadBias(spec, decoder, head.vocab_size_, tensors));
   }
   const ConstView rows = table.View<float>();
   for (size_t begin = 0; begin < head.vocab_size_; begin += kBlock) {
     const size_t end = std::min(begin + kBlock, head.vocab_size_);
     ConstView part;
-    if (plan.has_bias) {
+    if (spec.has_bias) {
       part = ConstView(std::as_const(bias).View<float>().data() + begin, Shape(end - begin));
     }
     ENCORE_ASSIGN_OR_RETURN(PackedLinear block,
@@ -132,7 +131,7 @@ Result<LanguageHead> LanguageHead::Create(const ModelPlan& model, ModelTensors* 
   decisions->push_back({"masked language model",
                         std::to_string(head.vocab_size_) +
                             " logits a token: " + (tied ? "the table of words" : decoder) + " of " +
-                            LanguageHeadText(plan, norm),
+                            LanguageHeadText(spec, norm),
                         tensors->files().name()});
   return head;
 }

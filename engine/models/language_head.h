@@ -21,13 +21,13 @@
 
 namespace encore::inline v0_1::internal {
 
-// logits = E norm(activation(dense(x))) + bias, as LanguageHeadPlan has it: E is the table of words
+// logits = E norm(activation(dense(x))) + bias, as LanguageHeadSpec has it: E is the table of words
 // or a matrix of the head's own. Immutable.
 class LanguageHead {
  public:
   // kUnsupported where encore has none of the family; kInvalidArgument for tensors that are missing
   // or do not fit.
-  static Result<LanguageHead> Create(const ModelPlan& plan, ModelTensors* tensors,
+  static Result<LanguageHead> Create(const ModelSpec& spec, ModelTensors* tensors,
                                      std::vector<Decision>* decisions);
 
   size_t vocab_size() const { return vocab_size_; }
@@ -45,15 +45,15 @@ class LanguageHead {
 
  private:
   LanguageHead() = default;
-  Status ReadTransform(const ModelPlan& model, const std::string& norm, ModelTensors* tensors);
+  Status ReadTransform(const ModelSpec& model, const std::string& norm, ModelTensors* tensors);
   Status TransformRows(ConstView hidden, MutableView transformed) const;
 
   size_t vocab_size_ = 0;
   size_t width_ = 0;
   std::optional<PackedLinear> dense_;   // nothing: the last product alone
-  std::optional<PackedLinear> second_;  // where the plan has one
+  std::optional<PackedLinear> second_;  // where the spec has one
   const ActivationRow* activation_ = nullptr;
-  std::optional<LoadedNorm> norm_;  // where the plan has one
+  std::optional<LoadedNorm> norm_;  // where the spec has one
   std::vector<PackedLinear> blocks_;
 };
 

@@ -76,7 +76,7 @@ bool IsNull(JsonMembers* config, std::string_view key) {
 
 // sliding_window of decoders: the token itself and those before it, `window` in all, or without
 // causality so many on both sides. As LayerConfig::window, which leaves the token itself out.
-size_t ReadReach(JsonMembers* config, bool causal, size_t absent) {
+size_t ReadSlidingWindow(JsonMembers* config, bool causal, size_t absent) {
   const size_t window = ReadExtent(config, {"sliding_window", absent});
   if (causal && window < 2) config->Refuse("sliding_window", "at least 2");
   return causal ? window - 1 : window;
@@ -91,41 +91,41 @@ Status ReadOwnCode(JsonMembers* config, std::string_view name, bool* found,
   *found =
       value != nullptr && value->is_string() && value->text().ends_with("." + std::string(name));
   if (*found || map == nullptr) return {};
-  return CheckOnly(config->where(), {"auto_map", {}}, *map);
+  return CheckSupported(config->where(), {"auto_map", {}}, *map);
 }
 
-void SetCausal(bool causal, ModelPlan* plan) {
-  for (LayerConfig& layer : plan->encoder.layers) layer.causal = causal;
+void SetCausal(bool causal, ModelSpec* spec) {
+  for (LayerConfig& layer : spec->encoder.layers) layer.causal = causal;
 }
 
 // The head of transformers' decoders. It reads the last token that is not pad_token_id; without
 // that key as the family's class has it, and of null the last token whatever it is.
-constexpr HeadPlan kScore = {.rows = OutputRows::kLast, .out = "score", .out_bias = false};
+constexpr HeadSpec kScore = {.rows = OutputRows::kLast, .out = "score", .out_bias = false};
 // Theirs of labels of tokens.
-constexpr HeadPlan kTokenScore = {.rows = OutputRows::kAll, .out = "score"};
+constexpr HeadSpec kTokenScore = {.rows = OutputRows::kAll, .out = "score"};
 
-void DropHeads(ModelPlan* plan) { plan->head = plan->token_head = {}; }
+void DropHeads(ModelSpec* spec) { spec->head = spec->token_head = {}; }
 
-Status ReadScoreKeys(JsonMembers* config, std::optional<int32_t> absent, ModelPlan* plan) {
-  plan->token_head.out_bias = config->Bool("token_classification_bias", true);
-  plan->head.padding = absent;
+Status ReadScoreKeys(JsonMembers* config, std::optional<int32_t> absent, ModelSpec* spec) {
+  spec->token_head.out_bias = config->Bool("token_classification_bias", true);
+  spec->head.padding = absent;
   const JsonValue* key = config->Find("pad_token_id");
   if (key == nullptr) return {};
-  plan->head.padding = {};
+  spec->head.padding = {};
   if (key->is_null()) return {};
   const double id = key->is_number() ? key->number() : 0.5;
   if (id != std::floor(id) || std::fabs(id) > std::numeric_limits<int32_t>::max()) {
     config->Refuse("pad_token_id", "a token's id, or null");
     return config->status();
   }
-  plan->head.padding = static_cast<int32_t>(id);
+  spec->head.padding = static_cast<int32_t>(id);
   return {};
 }
 
 // ---- EuroBERT.
 
 // The head is of the first token, of the mean of all, or with "late" the mean of each one's logits.
-Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureEuroBert(JsonMembers* config, ModelSpec* spec) {
   // The published code has another name of the key than transformers.
   const bool published = config->Has("clf_pooling");
   const std::string_view key = published ? "clf_pooling" : "classifier_pooling";
@@ -136,11 +136,11 @@ Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
   if (published && config->String("classifier_pooling", pooling) != pooling) {
     config->Refuse("classifier_pooling", "'" + pooling + "', as clf_pooling has it");
   }
-  if (pooling != "bos") plan->head.rows = OutputRows::kAll;
-  plan->head.mean_of_logits = pooling == "late";
-  plan->language.has_bias = config->Bool("mlp_bias", false);
+  if (pooling != "bos") spec->head.rows = OutputRows::kAll;
+  spec->head.mean_of_logits = pooling == "late";
+  spec->language.has_bias = config->Bool("mlp_bias", false);
   if (published) {
-    plan->head.note =
+    spec->head.note =
         ", by clf_pooling of the folder's own code; sentence-transformers reads the key with that "
         "code only";
   }
@@ -151,7 +151,7 @@ Status FinishEuroBert(JsonMembers* config, ModelPlan* plan) {
 
 // llama_bidirec: NVIDIA's embedders and rerankers, Llama without causality. The head has a pooling
 // and a temperature of its own.
-Status FinishLlamaBidirec(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureLlamaBidirec(JsonMembers* config, ModelSpec* spec) {
   constexpr std::string_view kReranker = "AutoModelForSequenceClassification";
   const JsonValue* map = config->Find("auto_map");
   const bool reranks = map != nullptr && map->is_object() && map->Find(kReranker) != nullptr;
@@ -159,10 +159,10 @@ Status FinishLlamaBidirec(JsonMembers* config, ModelPlan* plan) {
   ENCORE_RETURN_IF_ERROR(
       reranks ? ReadOwnCode(config, "LlamaBidirectionalForSequenceClassification", &own, kReranker)
               : ReadOwnCode(config, "LlamaBidirectionalModel", &own));
-  SetCausal(false, plan);
+  SetCausal(false, spec);
   config->Ignore("is_causal");
-  plan->token_head = {};
-  HeadPlan& head = plan->head;
+  spec->token_head = {};
+  HeadSpec& head = spec->head;
   const std::string pooling = config->String("pooling", "avg");
   head.rows = pooling == "avg"   ? OutputRows::kAll
               : pooling == "cls" ? OutputRows::kFirst
@@ -177,33 +177,33 @@ Status FinishLlamaBidirec(JsonMembers* config, ModelPlan* plan) {
   return {};
 }
 
-Status FinishLlama(JsonMembers* config, ModelPlan* plan) {
-  if (plan->model_type == "llama_bidirec") return FinishLlamaBidirec(config, plan);
-  SetCausal(config->Bool("is_causal", true), plan);
-  return ReadScoreKeys(config, {}, plan);
+Status ConfigureLlama(JsonMembers* config, ModelSpec* spec) {
+  if (spec->model_type == "llama_bidirec") return ConfigureLlamaBidirec(config, spec);
+  SetCausal(config->Bool("is_causal", true), spec);
+  return ReadScoreKeys(config, {}, spec);
 }
 
-Status FinishMistral(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureMistral(JsonMembers* config, ModelSpec* spec) {
   const bool causal = config->Bool("is_causal", true);
-  SetCausal(causal, plan);
-  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
+  SetCausal(causal, spec);
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, spec));
   if (IsNull(config, "sliding_window")) return {};
-  const size_t reach = ReadReach(config, causal, 4096);
-  for (LayerConfig& layer : plan->encoder.layers) layer.window = reach;
+  const size_t window = ReadSlidingWindow(config, causal, 4096);
+  for (LayerConfig& layer : spec->encoder.layers) layer.window = window;
   return {};
 }
 
 // ---- Qwen 2 and 3.
 
-Status ReadQwenWindows(JsonMembers* config, bool causal, ModelPlan* plan) {
+Status ReadQwenWindows(JsonMembers* config, bool causal, ModelSpec* spec) {
   const bool slides =
       config->Bool("use_sliding_window", false) && !IsNull(config, "sliding_window");
   config->Ignore("sliding_window");
-  const size_t reach = slides ? ReadReach(config, causal, 4096) : 1;
+  const size_t window = slides ? ReadSlidingWindow(config, causal, 4096) : 1;
   const size_t first = config->Size("max_window_layers", 28);
   ReadWindows(
-      config, reach, [&](size_t i) { return slides && i >= first; }, &plan->encoder.layers);
-  for (const LayerConfig& layer : plan->encoder.layers) {
+      config, window, [&](size_t i) { return slides && i >= first; }, &spec->encoder.layers);
+  for (const LayerConfig& layer : spec->encoder.layers) {
     if (layer.window && !slides) {
       config->Refuse("layer_types", "no 'sliding_attention' without use_sliding_window");
     }
@@ -212,44 +212,44 @@ Status ReadQwenWindows(JsonMembers* config, bool causal, ModelPlan* plan) {
 }
 
 // The code beside gte-Qwen2 and its kin is transformers' with is_causal.
-Status FinishQwen2(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureQwen2(JsonMembers* config, ModelSpec* spec) {
   const bool causal = config->Bool("is_causal", true);
   bool own = false;
   ENCORE_RETURN_IF_ERROR(ReadOwnCode(config, "Qwen2Model", &own));
   if (own && causal) config->Refuse("is_causal", "false beside auto_map's Qwen2Model");
-  SetCausal(causal, plan);
-  if (own) DropHeads(plan);
-  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
-  return ReadQwenWindows(config, causal, plan);
+  SetCausal(causal, spec);
+  if (own) DropHeads(spec);
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, spec));
+  return ReadQwenWindows(config, causal, spec);
 }
 
 // voyage-4's own code: no causality, and each token's state goes through a linear layer to as many
 // elements as there are labels.
-Status ReadVoyage(JsonMembers* config, ModelPlan* plan) {
+Status ReadVoyage(JsonMembers* config, ModelSpec* spec) {
   const JsonValue* labels = config->Find("id2label");
   size_t width = 2;  // transformers' number without either key
   if (labels != nullptr && labels->is_object()) width = labels->members().size();
-  plan->projection = {"linear", ReadExtent(config, {"num_labels", width})};
+  spec->projection = {"linear", ReadExtent(config, {"num_labels", width})};
   config->Ignore("use_bidirectional_attention");
   return {};
 }
 
-Status FinishQwen3(JsonMembers* config, ModelPlan* plan) {
-  for (LayerConfig& layer : plan->encoder.layers) layer.qk_norm = layer.norm;
-  const bool pplx = plan->model_type == "bidirectional_pplx_qwen3";
+Status ConfigureQwen3(JsonMembers* config, ModelSpec* spec) {
+  for (LayerConfig& layer : spec->encoder.layers) layer.qk_norm = layer.norm;
+  const bool pplx = spec->model_type == "bidirectional_pplx_qwen3";
   bool own = false;
   ENCORE_RETURN_IF_ERROR(
       ReadOwnCode(config, pplx ? "PPLXQwen3Model" : "Qwen3BidirectionalModel", &own));
   if (pplx) config->Ignore("use_bidirectional_attention");
-  if (own && !pplx) ENCORE_RETURN_IF_ERROR(ReadVoyage(config, plan));
+  if (own && !pplx) ENCORE_RETURN_IF_ERROR(ReadVoyage(config, spec));
   const bool causal = config->Bool("is_causal", true) && !own && !pplx;
   if ((own || pplx) && config->Bool("use_sliding_window", false)) {
     config->Refuse("use_sliding_window", "false, as in the published models");
   }
-  SetCausal(causal, plan);
-  if (own || pplx) DropHeads(plan);
-  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, plan));
-  return ReadQwenWindows(config, causal, plan);
+  SetCausal(causal, spec);
+  if (own || pplx) DropHeads(spec);
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, {}, spec));
+  return ReadQwenWindows(config, causal, spec);
 }
 
 // ---- Gemma 3.
@@ -263,39 +263,39 @@ constexpr LayerModule kGemmaNorms[] = {
 // The window of a model that is causal, or that is_causal makes one of both sides, is a decoder's.
 // With use_bidirectional_attention half of it lies on each side, and one token more where is_causal
 // says the same again.
-size_t ReadGemmaReach(JsonMembers* config, ModelPlan* plan) {
+size_t ReadGemmaWindow(JsonMembers* config, ModelSpec* spec) {
   const bool both_sides = config->Bool("use_bidirectional_attention", false);
   const bool causal = config->Bool("is_causal", true);
-  SetCausal(causal && !both_sides, plan);
-  if (!both_sides) return ReadReach(config, causal, 4096);
+  SetCausal(causal && !both_sides, spec);
+  if (!both_sides) return ReadSlidingWindow(config, causal, 4096);
   const size_t window = ReadExtent(config, {"sliding_window", 4096});
   if (window < 2) config->Refuse("sliding_window", "at least 2");
   return window / 2 + (causal ? 0 : 1);
 }
 
-Status FinishGemma3(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureGemma3(JsonMembers* config, ModelSpec* spec) {
   const double scalar = config->Number("query_pre_attn_scalar", 256);
   if (!(scalar > 0) || !std::isfinite(scalar)) {
     config->Refuse("query_pre_attn_scalar", "a number above 0");
   }
-  EncoderConfig& encoder = plan->encoder;
+  EncoderConfig& encoder = spec->encoder;
   encoder.final_norm.weight_offset = 1;
   for (LayerConfig& layer : encoder.layers) {
     layer.norm = encoder.final_norm;
     layer.qk_norm = encoder.final_norm;
     layer.attention_scale = 1 / std::sqrt(scalar);
   }
-  plan->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
-  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, 0, plan));
-  plan->logit_softcapping = config->Has("final_logit_softcapping");
-  const size_t reach = ReadGemmaReach(config, plan);
+  spec->embeddings.scale = static_cast<float>(std::sqrt(static_cast<double>(encoder.d_model)));
+  ENCORE_RETURN_IF_ERROR(ReadScoreKeys(config, 0, spec));
+  spec->logit_softcapping = config->Has("final_logit_softcapping");
+  const size_t window = ReadGemmaWindow(config, spec);
   // transformers writes the same number under either name.
   const size_t other = ReadExtent(config, {"_sliding_window_pattern", 6});
   const size_t every = ReadExtent(config, {"sliding_window_pattern", other});
   ReadWindows(
-      config, reach, [&](size_t i) { return (i + 1) % every != 0; }, &encoder.layers);
+      config, window, [&](size_t i) { return (i + 1) % every != 0; }, &encoder.layers);
   return ReadTwoRopes(config, {.theta = 1000000},
-                      {.theta_key = "rope_local_base_freq", .scaled = false}, plan);
+                      {.theta_key = "rope_local_base_freq", .scaled = false}, spec);
 }
 
 // ---- UltraBERT.
@@ -322,21 +322,21 @@ std::vector<double> ReadOfLayers(JsonMembers* config, std::string_view key, size
 void ReadUltraBertWindows(JsonMembers* config, std::vector<LayerConfig>* layers) {
   constexpr std::string_view kKey = "attention_windows";
   const std::vector<double> windows = ReadOfLayers(config, kKey, layers->size());
-  double reach = 0;
+  double given = 0;
   for (const double window : windows) {
-    if (reach == 0) reach = window;
-    if (window != std::floor(window) || (window != 0 && window != reach)) {
+    if (given == 0) given = window;
+    if (window != std::floor(window) || (window != 0 && window != given)) {
       config->Refuse(kKey, "0 or the same whole number for each layer");
     }
   }
   const size_t own = ReadExtent(config, {"sliding_window", 128});
   ReadWindows(
-      config, reach != 0 ? static_cast<size_t>(reach) : own,
+      config, given != 0 ? static_cast<size_t>(given) : own,
       [&](size_t i) { return windows.empty() ? (i + 1) % 3 != 0 : windows[i] != 0; }, layers);
 }
 
-Status FinishUltraBert(JsonMembers* config, ModelPlan* plan) {
-  std::vector<LayerConfig>& layers = plan->encoder.layers;
+Status ConfigureUltraBert(JsonMembers* config, ModelSpec* spec) {
+  std::vector<LayerConfig>& layers = spec->encoder.layers;
   ReadUltraBertWindows(config, &layers);
   if (config->Has("rope_scaling")) config->Refuse("rope_scaling", "null");
   // rope_theta has those of both types of layers.
@@ -347,14 +347,14 @@ Status FinishUltraBert(JsonMembers* config, ModelPlan* plan) {
     if (given[i] == 0) config->Refuse("rope_theta", "numbers above 0");
   }
   const std::string pooling = config->String("classifier_pooling", "cls");
-  if (pooling == "mean") plan->head.rows = OutputRows::kAll;
+  if (pooling == "mean") spec->head.rows = OutputRows::kAll;
   if (pooling != "mean" && pooling != "cls") {
     config->Refuse("classifier_pooling", "'cls' or 'mean'");
   }
-  plan->language.inner = ReadExtent(config, {"prediction_head_size", 768});
+  spec->language.inner = ReadExtent(config, {"prediction_head_size", 768});
   ENCORE_RETURN_IF_ERROR(config->status());
   return ReadTwoRopes(config, {.theta = thetas[0], .theta_key = {}},
-                      {.theta = thetas[1], .theta_key = {}}, plan);
+                      {.theta = thetas[1], .theta_key = {}}, spec);
 }
 
 // ---- The rows.
@@ -391,7 +391,7 @@ constexpr Family kLlamaFamilies[] = {
          .token_head = kTokenHead,
          .language = {.decoder = "lm_head"},
          .tied = false,
-         .finish = FinishEuroBert}),
+         .configure = ConfigureEuroBert}),
     // Touvron et al. 2023, arXiv:2302.13971, and NVIDIA's llama-embed, which is Llama without
     // causality. pretraining_tp is how training cut products in parts.
     LlamaLike({.model_types = "llama llama_bidirec",
@@ -403,7 +403,7 @@ constexpr Family kLlamaFamilies[] = {
                .head = kScore,
                .token_head = kTokenScore,
                .tied = false,
-               .finish = FinishLlama}),
+               .configure = ConfigureLlama}),
     // Jiang et al. 2023, arXiv:2310.06825: windows in all layers or in none.
     LlamaLike({.model_types = "mistral",
                .keys = {.kv_heads = {"num_key_value_heads", 8},
@@ -417,7 +417,7 @@ constexpr Family kLlamaFamilies[] = {
                .head = kScore,
                .token_head = kTokenScore,
                .tied = false,
-               .finish = FinishMistral}),
+               .configure = ConfigureMistral}),
     // Yang et al. 2024, arXiv:2407.10671: biases of q, k and v.
     LlamaLike({.model_types = "qwen2",
                .keys = {.kv_heads = {"num_key_value_heads", 32},
@@ -431,7 +431,7 @@ constexpr Family kLlamaFamilies[] = {
                .head = kScore,
                .token_head = kTokenScore,
                .tied = false,
-               .finish = FinishQwen2}),
+               .configure = ConfigureQwen2}),
     // arXiv:2505.09388, as Qwen3-Embedding (arXiv:2506.05176) uses it: a causal model whose last
     // token's hidden state is the vector. pplx-embed and voyage-4 have it without causality.
     LlamaLike({.model_types = "qwen3 bidirectional_pplx_qwen3",
@@ -446,7 +446,7 @@ constexpr Family kLlamaFamilies[] = {
                .head = kScore,
                .token_head = kTokenScore,
                .tied = false,
-               .finish = FinishQwen3}),
+               .configure = ConfigureQwen3}),
     // arXiv:2503.19786: norms on both sides of sublayers, windows in most layers, scaled
     // embeddings.
     // EmbeddingGemma (arXiv:2509.20354) has it without causality.
@@ -463,7 +463,7 @@ constexpr Family kLlamaFamilies[] = {
                .modules = {kLlamaAttention, kGemmaNorms, kLlamaNetwork, kQkNorms},
                .norm_placement = NormPlacement::kBoth,
                .head = kScore,
-               .finish = FinishGemma3}),
+               .configure = ConfigureGemma3}),
     // dmis-lab/UltraBERT-150M: windows on both sides in two of three layers.
     LlamaLike({.model_types = "ultrabert",
                .prefixes = "ultrabert.",
@@ -485,7 +485,7 @@ constexpr Family kLlamaFamilies[] = {
                             .decoder = "head.decoder cls",
                             .has_bias = false},
                .tied = false,
-               .finish = FinishUltraBert}),
+               .configure = ConfigureUltraBert}),
 };
 
 }  // namespace

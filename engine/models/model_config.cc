@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// config.json as a plan of the model.
+// config.json as a spec of the model.
 
 #include <algorithm>
 #include <charconv>
@@ -114,24 +114,24 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
   return text;
 }
 
-std::string PositionsText(const ModelPlan& plan) {
-  std::string in_layers = LayerPositionsText(plan.encoder.layers);
-  const size_t pad = plan.embeddings.pad_token_id;
+std::string PositionsText(const ModelSpec& spec) {
+  std::string in_layers = LayerPositionsText(spec.encoder.layers);
+  const size_t pad = spec.embeddings.pad_token_id;
   std::string text = "0, 1, 2 ...";
-  if (plan.embeddings.position_rule == PositionRule::kNone) return in_layers;
-  if (plan.embeddings.position_rule == PositionRule::kAroundPadding) {
+  if (spec.embeddings.position_rule == PositionRule::kNone) return in_layers;
+  if (spec.embeddings.position_rule == PositionRule::kFromPadding) {
     text = "from " + std::to_string(pad + 1) + ", tokens of pad_token_id at " + std::to_string(pad);
   }
   return in_layers.empty() ? text : text + "; " + in_layers;
 }
 
-void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
-  decisions->push_back({"family", plan.model_type, kConfigFile});
-  decisions->push_back({"positions", PositionsText(plan), kConfigFile});
+void NoteChoices(const ModelSpec& spec, std::vector<Decision>* decisions) {
+  decisions->push_back({"family", spec.model_type, kConfigFile});
+  decisions->push_back({"positions", PositionsText(spec), kConfigFile});
   decisions->push_back({"activation",
-                        std::string(ActivationRowOf(plan.encoder.layers.front().activation).text),
+                        std::string(ActivationRowOf(spec.encoder.layers.front().activation).text),
                         kConfigFile});
-  if (const std::optional<ConvolutionConfig>& c = plan.encoder.layers.front().convolution) {
+  if (const std::optional<ConvolutionConfig>& c = spec.encoder.layers.front().convolution) {
     decisions->push_back({"convolution",
                           std::to_string(c->kernel) + " tokens, " +
                               std::string(ActivationRowOf(c->activation).text) +
@@ -141,11 +141,11 @@ void Tell(const ModelPlan& plan, std::vector<Decision>* decisions) {
 }
 
 // The family's keys from the object that has them, and those at the top that belong to it.
-Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys, ModelPlan* plan,
+Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys, ModelSpec* spec,
                 std::vector<Decision>* decisions) {
   const JsonValue* part = nullptr;
   std::string name;
-  for (const std::string_view key : Words(family.parts)) {
+  for (const std::string_view key : family.parts) {
     if (!top->Has(key) || part != nullptr) continue;
     part = &top->RequiredObject(key);
     name = key;
@@ -156,26 +156,26 @@ Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys
                       std::string(kConfigFile) + (part == nullptr ? "" : ": " + name));
   {
     const FpEnvScope default_modes;
-    ENCORE_RETURN_IF_ERROR(ReadFamily(family, &members, plan));
+    ENCORE_RETURN_IF_ERROR(ReadFamily(family, &members, spec));
   }
-  if (family.finish_top != nullptr) ENCORE_RETURN_IF_ERROR(family.finish_top(top, plan));
+  if (family.configure_top != nullptr) ENCORE_RETURN_IF_ERROR(family.configure_top(top, spec));
   return part == nullptr ? Status()
                          : CheckOtherKeys(*part, &members, ignore_unknown_keys, decisions);
 }
 
 }  // namespace
 
-Result<ModelSides> FindSides(const Folder& folder) {
+Result<ModelModalities> FindModalities(const Folder& folder) {
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
-  if (!json || !json->is_object()) return ModelSides();
+  if (!json || !json->is_object()) return ModelModalities();
   const JsonValue* type = json->Find("model_type");
   const Family* family =
       type != nullptr && type->is_string() ? FindFamily(type->text(), *json) : nullptr;
-  if (family == nullptr) return ModelSides();
-  return ModelSides{family->makes_features, !family->parts.empty()};
+  if (family == nullptr) return ModelModalities();
+  return ModelModalities{family->pools_text, !family->parts.empty()};
 }
 
-Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
+Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions) {
   ENCORE_RETURN_IF_ERROR(CheckNoAdapter(folder));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
@@ -185,31 +185,31 @@ Result<ModelPlan> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
                                             "; wanted a Hugging Face model's folder");
   }
   JsonMembers members(*json, kConfigFile);
-  ModelPlan plan;
-  plan.model_type = members.RequiredString("model_type");
+  ModelSpec spec;
+  spec.model_type = members.RequiredString("model_type");
   ENCORE_RETURN_IF_ERROR(members.status());
-  const Family* family = FindFamily(plan.model_type, *json);
+  const Family* family = FindFamily(spec.model_type, *json);
   if (family == nullptr) {
     return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
-                                               Quoted(plan.model_type) + "; wanted one of " +
+                                               Quoted(spec.model_type) + "; wanted one of " +
                                                AllModelTypes());
   }
   if (family->parts.empty()) {
     const FpEnvScope default_modes;  // some keys are computed with
-    ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &plan));
+    ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &spec));
   } else {
-    ENCORE_RETURN_IF_ERROR(ReadPart(*family, &members, ignore_unknown_keys, &plan, decisions));
+    ENCORE_RETURN_IF_ERROR(ReadPart(*family, &members, ignore_unknown_keys, &spec, decisions));
   }
-  ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &plan.architectures));
-  plan.labels = ReadLabels(*json);
-  plan.num_labels = members.OptionalSize("num_labels");
-  plan.problem_type = ReadProblemType(
-      &members, plan.num_labels.value_or(plan.labels.ok() ? plan.labels->size() : 0));
-  plan.tied = members.Bool("tie_word_embeddings", family->tied);
+  ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &spec.architectures));
+  spec.labels = ReadLabels(*json);
+  spec.num_labels = members.OptionalSize("num_labels");
+  spec.problem_type = ReadProblemType(
+      &members, spec.num_labels.value_or(spec.labels.ok() ? spec.labels->size() : 0));
+  spec.tied = members.Bool("tie_word_embeddings", family->tied);
   ENCORE_RETURN_IF_ERROR(members.status());
-  Tell(plan, decisions);
+  NoteChoices(spec, decisions);
   ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions));
-  return plan;
+  return spec;
 }
 
 }  // namespace encore::internal

@@ -64,12 +64,12 @@ Status ViewLinear(const std::string& module, const LayerPart& part, const Shape&
 }
 
 // Of a tensor that has all layers' matrices, the one of a layer.
-Status ViewStacked(const std::string& name, const LayerModule& module, const ModelPlan& plan,
+Status ViewStacked(const std::string& name, const LayerModule& module, const ModelSpec& spec,
                    size_t index, ModelTensors* tensors, W* layer) {
   const LayerTensor tensor{&PartOf(module.member), TensorRole::kWeight};
-  const Shape own = ShapeOf(tensor, plan.encoder.d_model, plan.encoder.layers[index]);
+  const Shape own = ShapeOf(tensor, spec.encoder.d_model, spec.encoder.layers[index]);
   size_t rows = 0;
-  if (!CheckedMul(own[0], plan.encoder.num_layers(), &rows)) {
+  if (!CheckedMul(own[0], spec.encoder.num_layers(), &rows)) {
     return InvalidArgument(name + ".weight: more rows than can be addressed");
   }
   ENCORE_ASSIGN_OR_RETURN(const WeightView all, tensors->View(name + ".weight", {rows, own[1]}));
@@ -103,17 +103,17 @@ Status ViewModule(const std::string& in_base, const LayerModule& module, size_t 
 
 }  // namespace
 
-Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelPlan& plan) {
-  const std::string word = std::string(plan.embeddings.word) + ".weight";
-  const std::string_view alias = plan.embeddings.word_alias;
+Result<ModelTensors> ModelTensors::Create(const WeightFiles& files, const ModelSpec& spec) {
+  const std::string word = std::string(spec.embeddings.word) + ".weight";
+  const std::string_view alias = spec.embeddings.word_alias;
   ModelTensors tensors(files);
-  tensors.has_bank_ = plan.tasks.in_file;
+  tensors.has_bank_ = spec.tasks.in_file;
   const auto has = [&](const std::string& name) {
     return files.Find(name).tensor != nullptr ||
            (tensors.has_bank_ && files.Find(NameInBank(name)).tensor != nullptr);
   };
-  std::vector<std::string_view> prefixes = Words(plan.family->prefixes);
-  prefixes.insert(prefixes.begin(), "");
+  std::vector<std::string_view> prefixes = {""};
+  for (const std::string_view prefix : spec.family->prefixes) prefixes.push_back(prefix);
   prefixes.emplace_back("model.");
   std::string found;
   for (const std::string_view prefix : prefixes) {
@@ -246,7 +246,6 @@ Result<PackedLinear> ModelTensors::ReadLinear(const std::string& name, size_t ou
 }
 
 std::vector<std::string> ModelTensors::Unused(const Family& family) const {
-  const std::vector<std::string_view> harmless = Words(family.harmless_tensors);
   std::vector<std::string> names;
   for (const SafetensorsFile& file : files_.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {
@@ -257,9 +256,10 @@ std::vector<std::string> ModelTensors::Unused(const Family& family) const {
       const std::string_view name = entry.name;
       const std::string_view in_base =
           name.starts_with(prefix_) ? name.substr(prefix_.size()) : name;
-      const bool known = std::any_of(harmless.begin(), harmless.end(), [&](std::string_view start) {
-        return name.starts_with(start) || in_base.starts_with(start);
-      });
+      bool known = false;
+      for (const std::string_view start : family.harmless_tensors) {
+        known = known || name.starts_with(start) || in_base.starts_with(start);
+      }
       if (!known) names.push_back(entry.name);
     }
   }
@@ -274,10 +274,10 @@ std::string ModelTensors::Types() const {
   return types;
 }
 
-Status ReadFrequencies(ModelTensors* tensors, ModelPlan* plan) {
-  std::vector<LayerConfig>& layers = plan->encoder.layers;
+Status ReadFrequencies(ModelTensors* tensors, ModelSpec* spec) {
+  std::vector<LayerConfig>& layers = spec->encoder.layers;
   std::vector<double> found;
-  for (const std::string_view pattern : Words(plan->family->frequencies)) {
+  for (const std::string_view pattern : spec->family->frequencies) {
     for (size_t i = 0; i < layers.size(); ++i) {
       const std::string name = tensors->Base(NameInLayer(pattern, i));
       if (tensors->Find(name) == nullptr) continue;
@@ -292,24 +292,24 @@ Status ReadFrequencies(ModelTensors* tensors, ModelPlan* plan) {
   return {};
 }
 
-Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors) {
+Result<EncoderWeights> ViewLayers(const ModelSpec& spec, ModelTensors* tensors) {
   EncoderWeights weights;
-  const size_t d_model = plan.encoder.d_model;
-  for (size_t i = 0; i < plan.encoder.layers.size(); ++i) {
+  const size_t d_model = spec.encoder.d_model;
+  for (size_t i = 0; i < spec.encoder.layers.size(); ++i) {
     W& layer = weights.layers.emplace_back();
-    for (const LayerModule& module : plan.layer_modules) {
-      const LayerConfig& config = plan.encoder.layers[i];
+    for (const LayerModule& module : spec.layer_modules) {
+      const LayerConfig& config = spec.encoder.layers[i];
       if (!PartOf(module.member).presence.in(config)) continue;
       const std::string name = NameInLayer(module.name, i);
       ENCORE_RETURN_IF_ERROR(
-          module.stacked ? ViewStacked(tensors->Base(name), module, plan, i, tensors, &layer)
+          module.stacked ? ViewStacked(tensors->Base(name), module, spec, i, tensors, &layer)
                          : ViewModule(name, module, d_model, config, tensors, &layer));
     }
   }
-  if (plan.family->final_norm.empty()) return weights;
-  const std::string name = tensors->Base(plan.family->final_norm);
+  if (spec.family->final_norm.empty()) return weights;
+  const std::string name = tensors->Base(spec.family->final_norm);
   ENCORE_ASSIGN_OR_RETURN(weights.norm.weight, tensors->View(name + ".weight", {d_model}));
-  if (plan.final_norm_bias) {
+  if (spec.final_norm_bias) {
     ENCORE_ASSIGN_OR_RETURN(weights.norm.bias, tensors->View(name + ".bias", {d_model}));
   }
   return weights;

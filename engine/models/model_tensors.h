@@ -38,9 +38,9 @@ struct LoadedNorm {
 // Views and entries are valid as long as a copy of the files is.
 class ModelTensors {
  public:
-  // The base model's prefix is that one of the plan's under which the file has the table of words,
+  // The base model's prefix is that one of the spec's under which the file has the table of words,
   // by its name or its alias. kInvalidArgument if it has it under none or under several.
-  static Result<ModelTensors> Create(const WeightFiles& files, const ModelPlan& plan);
+  static Result<ModelTensors> Create(const WeightFiles& files, const ModelSpec& spec);
 
   // The name of the base model's tensor in the file: with the prefix before it.
   std::string Base(std::string_view name) const { return prefix_ + std::string(name); }
@@ -95,10 +95,10 @@ class ModelTensors {
 };
 
 // Sets the layers' rotary frequencies where the file has them (Family::frequencies).
-Status ReadFrequencies(ModelTensors* tensors, ModelPlan* plan);
+Status ReadFrequencies(ModelTensors* tensors, ModelSpec* spec);
 
-// Views of the layers' weights by the plan's names, with shapes checked against its configuration.
-Result<EncoderWeights> ViewLayers(const ModelPlan& plan, ModelTensors* tensors);
+// Views of the layers' weights by the spec's names, with shapes checked against its configuration.
+Result<EncoderWeights> ViewLayers(const ModelSpec& spec, ModelTensors* tensors);
 
 }  // namespace encore::internal
 

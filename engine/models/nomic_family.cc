@@ -54,12 +54,13 @@ constexpr LayerModule kNomicExperts[] = {
      .weight = ".bias"},
 };
 
-constexpr OnlyValue kNomicOnly[] = {{"moe_every_n_layers", 0.0, " without the keys of GPT-2"}};
-constexpr OnlyValue kPublishedNomicOnly[] = {
+constexpr SupportedValue kNomicSupported[] = {
+    {"moe_every_n_layers", 0.0, " without the keys of GPT-2"}};
+constexpr SupportedValue kPublishedNomicSupported[] = {
     {"expert_choice_router", false}, {"ffn_div", 1.0}, {"num_shared_experts", 0.0}};
 // How the published code computes, where it lies, and GPT-2's keys. n_embd is the marker, which
 // says nothing where it is null.
-constexpr std::string_view kNomicIgnored =
+constexpr WordList kNomicIgnored =
     "add_pooling_layer attn_pdrop auto_map dense_seq_output embd_pdrop fused_bias_fc "
     "fused_dropout_add_ln last_layer_subset moe_impl moe_resid_pdrop n_embd "
     "pad_vocab_size_multiple reorder_and_upcast_attn resid_pdrop router_aux_loss_coef "
@@ -135,7 +136,7 @@ Status ReadNomicExperts(JsonMembers* config, bool gated, std::vector<LayerConfig
   return config->status();
 }
 
-Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
+Status ConfigurePublishedNomic(JsonMembers* config, ModelSpec* spec) {
   const std::string activation = config->String("activation_function", "gelu");
   ENCORE_RETURN_IF_ERROR(config->status());
   const bool gated = activation == "swiglu" || activation == "geglu";
@@ -146,25 +147,25 @@ Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
   }
   const double theta = config->Number("rotary_emb_base", 10000);
   if (!(theta > 0)) config->Refuse("rotary_emb_base", "a number above 0");
-  EmbeddingPlan& e = plan->embeddings;
+  EmbeddingSpec& e = spec->embeddings;
   RotaryConfig rotary;
   ENCORE_RETURN_IF_ERROR(ReadRope(config,
-                                  {.head_size = plan->encoder.layers.front().head_size,
+                                  {.head_size = spec->encoder.layers.front().head_size,
                                    .max_positions = e.max_positions,
                                    .theta = theta},
                                   &rotary));
-  for (LayerConfig& layer : plan->encoder.layers) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.activation = activation == "swiglu" ? Activation::kSilu : Activation::kGelu;
     layer.gate = gated ? Gate::kFirstHalf : Gate::kNone;
     layer.rotary = rotary;
   }
   // The head's layers have biases where the networks' first ones do.
-  LanguageHeadPlan& language = plan->language;
+  LanguageHeadSpec& language = spec->language;
   language.activation =
       &ActivationRowOf(activation == "swiglu" ? Activation::kSilu : Activation::kGelu);
   language.dense_bias = language.has_bias = config->Bool("mlp_fc1_bias", true);
-  ENCORE_RETURN_IF_ERROR(ReadNomicExperts(config, gated, &plan->encoder.layers));
-  std::erase_if(plan->layer_modules, [gated](const LayerModule& module) {
+  ENCORE_RETURN_IF_ERROR(ReadNomicExperts(config, gated, &spec->encoder.layers));
+  std::erase_if(spec->layer_modules, [gated](const LayerModule& module) {
     const bool of_gates = module.member == &W::gate_proj || module.member == &W::up_proj;
     return gated ? module.member == &W::linear1 : of_gates;
   });
@@ -175,19 +176,19 @@ Status FinishPublishedNomic(JsonMembers* config, ModelPlan* plan) {
     e.max_positions = std::min(e.max_positions, trained);
     e.any_length = false;
   }
-  WantTheSame(config, plan->encoder);
+  WantTheSame(config, spec->encoder);
   return {};
 }
 
-constexpr EmbeddingPlan kNomicEmbeddings = {.word = "embeddings.word_embeddings",
+constexpr EmbeddingSpec kNomicEmbeddings = {.word = "embeddings.word_embeddings",
                                             .type = "embeddings.token_type_embeddings",
                                             .any_length = true,
                                             .position_rule = PositionRule::kNone,
                                             .norm = "emb_ln"};
-constexpr HeadPlan kNomicHead = {
+constexpr HeadSpec kNomicHead = {
     .dense = "pooler.dense", .dense_in_base = true, .out = "classifier"};
 
-constexpr LanguageHeadPlan kNomicLanguage = {.dense = "cls.predictions.transform.dense",
+constexpr LanguageHeadSpec kNomicLanguage = {.dense = "cls.predictions.transform.dense",
                                              .layer_activation = true,
                                              .norm = "cls.predictions.transform.layer_norm",
                                              .decoder = "cls.predictions.decoder",
@@ -205,7 +206,7 @@ constexpr Family kNomicFamilies[] = {
               .max_positions = {"max_position_embeddings", 2048},
               .activation = {"hidden_act", "silu"}},
      .ignored_keys = kNomicIgnored,
-     .only = kNomicOnly,
+     .supported = kNomicSupported,
      .modules = {kNomicModules, kNomicNorms},
      .gate = Gate::kFirstHalf,
      .rope_theta = 1000,
@@ -228,14 +229,14 @@ constexpr Family kNomicFamilies[] = {
      .own_keys = "activation_function rotary_emb_base max_trained_positions rotary_scaling_factor "
                  "moe_every_n_layers moe_normalize_expert_weights moe_top_k num_experts",
      .ignored_keys = kNomicIgnored,
-     .only = kPublishedNomicOnly,
+     .supported = kPublishedNomicSupported,
      .modules = {kPublishedNomicModules, kNomicExperts, kNomicNorms},
      .gate = Gate::kFirstHalf,
      .embeddings = kNomicEmbeddings,
      .head = kNomicHead,
      .token_head = kTokenHead,
      .language = kNomicLanguage,
-     .finish = FinishPublishedNomic},
+     .configure = ConfigurePublishedNomic},
 };
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 // Keys that change nothing of what an encoder computes from token ids. id2label and label2id are
 // the head's (classifier.h).
-constexpr std::string_view kHarmless =
+constexpr WordList kHarmless =
     "_attn_implementation_autoset _commit_hash _name_or_path _num_labels attention_dropout "
     "attention_probs_dropout_prob attn_implementation bos_token_id chunk_size_feed_forward "
     "classifier_dropout cls_token_id decoder_start_token_id directionality dropout dtype "
@@ -30,7 +30,7 @@ constexpr std::string_view kHarmless =
     "tf_legacy_loss tie_encoder_decoder tie_word_embeddings tokenizer_class torch_dtype "
     "torchscript transformers_version unk_token_id use_bfloat16 use_cache";
 // Of generation, which older versions wrote into every configuration.
-constexpr std::string_view kOfGeneration =
+constexpr WordList kOfGeneration =
     "bad_words_ids begin_suppress_tokens diversity_penalty do_sample early_stopping "
     "encoder_no_repeat_ngram_size exponential_decay_length_penalty forced_bos_token_id "
     "forced_eos_token_id length_penalty max_length min_length no_repeat_ngram_size "
@@ -38,11 +38,10 @@ constexpr std::string_view kOfGeneration =
     "repetition_penalty return_dict_in_generate suppress_tokens temperature top_k top_p "
     "typical_p";
 // Of sentence-transformers' CrossEncoder (engine/text).
-constexpr std::string_view kOfCrossEncoder =
-    "sbert_ce_default_activation_function sentence_transformers";
+constexpr WordList kOfCrossEncoder = "sbert_ce_default_activation_function sentence_transformers";
 
 // Keys that have one value that encore computes.
-constexpr OnlyValue kOnlyValues[] = {
+constexpr SupportedValue kSupportedValues[] = {
     {"add_cross_attention", false},
     {"attn_logit_softcapping", {}},
     {"auto_map", {}},  // code of the folder's own
@@ -74,35 +73,36 @@ constexpr OnlyValue kOnlyValues[] = {
     {"use_task_id", false},
 };
 
-bool Holds(const OnlyValue& only, const JsonValue& value) {
+bool Holds(const SupportedValue& supported, const JsonValue& value) {
   if (value.is_null()) return true;
-  if (const bool* b = std::get_if<bool>(&only.value)) {
+  if (const bool* b = std::get_if<bool>(&supported.value)) {
     return value.is_bool() && value.boolean() == *b;
   }
-  if (const double* number = std::get_if<double>(&only.value)) {
+  if (const double* number = std::get_if<double>(&supported.value)) {
     return value.is_number() && value.number() == *number;
   }
-  if (const auto* text = std::get_if<std::string_view>(&only.value)) {
+  if (const auto* text = std::get_if<std::string_view>(&supported.value)) {
     return value.is_string() && value.text() == *text;
   }
   return value.is_object() && value.members().empty();
 }
 
-std::string Wanted(const OnlyValue& only) {
-  if (const bool* b = std::get_if<bool>(&only.value)) return *b ? "true" : "false";
-  if (const double* number = std::get_if<double>(&only.value)) return NumberText(*number);
-  if (const auto* text = std::get_if<std::string_view>(&only.value)) return Quoted(*text);
+std::string Wanted(const SupportedValue& supported) {
+  if (const bool* b = std::get_if<bool>(&supported.value)) return *b ? "true" : "false";
+  if (const double* number = std::get_if<double>(&supported.value)) return NumberText(*number);
+  if (const auto* text = std::get_if<std::string_view>(&supported.value)) return Quoted(*text);
   return "null or nothing";
 }
 
 Status CheckKey(const std::string& where, const std::string& key, const JsonValue& value,
                 bool ignore_foreign, std::vector<Decision>* decisions) {
-  for (const std::string_view harmless : {kHarmless, kOfGeneration, kOfCrossEncoder}) {
-    if (HasWord(harmless, key)) return {};
+  for (const WordList harmless : {kHarmless, kOfGeneration, kOfCrossEncoder}) {
+    if (harmless.Has(key)) return {};
   }
-  const auto* only = std::find_if(std::begin(kOnlyValues), std::end(kOnlyValues),
-                                  [&](const OnlyValue& known) { return known.key == key; });
-  if (only != std::end(kOnlyValues)) return CheckOnly(where, *only, value);
+  const auto* supported =
+      std::find_if(std::begin(kSupportedValues), std::end(kSupportedValues),
+                   [&](const SupportedValue& known) { return known.key == key; });
+  if (supported != std::end(kSupportedValues)) return CheckSupported(where, *supported, value);
   if (IsFamilyKey(key) && !ignore_foreign) {
     return InvalidArgument(where + ": " + Quoted(key) + " is " + value.Described() +
                            ", a key that other families read and this one does not; wanted none "
@@ -114,11 +114,13 @@ Status CheckKey(const std::string& where, const std::string& key, const JsonValu
 
 }  // namespace
 
-Status CheckOnly(const std::string& where, const OnlyValue& only, const JsonValue& value) {
-  if (Holds(only, value)) return {};
-  return Status(ErrorCode::kUnsupported, where + ": " + std::string(only.key) + " is " +
+Status CheckSupported(const std::string& where, const SupportedValue& supported,
+                      const JsonValue& value) {
+  if (Holds(supported, value)) return {};
+  return Status(ErrorCode::kUnsupported, where + ": " + std::string(supported.key) + " is " +
                                              value.Described() + "; encore computes " +
-                                             Wanted(only) + " only" + std::string(only.why));
+                                             Wanted(supported) + " only" +
+                                             std::string(supported.why));
 }
 
 Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,

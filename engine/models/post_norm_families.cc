@@ -31,7 +31,7 @@ constexpr LayerModule kBertNetwork[] = {
     {"encoder.layer.{N}.output.LayerNorm", &W::norm2},
 };
 
-constexpr EmbeddingPlan BertEmbeddings(PositionRule rule = PositionRule::kFromZero,
+constexpr EmbeddingSpec BertEmbeddings(PositionRule rule = PositionRule::kFromZero,
                                        std::string_view projection = {}) {
   return {.word = "embeddings.word_embeddings",
           .type = "embeddings.token_type_embeddings",
@@ -42,7 +42,7 @@ constexpr EmbeddingPlan BertEmbeddings(PositionRule rule = PositionRule::kFromZe
 }
 
 // Without a table of positions.
-constexpr EmbeddingPlan RotaryEmbeddings(std::string_view norm) {
+constexpr EmbeddingSpec RotaryEmbeddings(std::string_view norm) {
   return {.word = "embeddings.word_embeddings",
           .type = "embeddings.token_type_embeddings",
           .any_length = true,
@@ -51,16 +51,16 @@ constexpr EmbeddingPlan RotaryEmbeddings(std::string_view norm) {
 }
 
 // The classifier goes on from the pooler, which was trained with it.
-constexpr HeadPlan PoolerHead(std::string_view pooler = "pooler.dense") {
+constexpr HeadSpec PoolerHead(std::string_view pooler = "pooler.dense") {
   return {.dense = pooler, .dense_in_base = true, .out = "classifier"};
 }
 
-constexpr HeadPlan TwoLayerHead(const ActivationRow* activation = &kTanhRow) {
+constexpr HeadSpec TwoLayerHead(const ActivationRow* activation = &kTanhRow) {
   return {.dense = "classifier.dense", .activation = activation, .out = "classifier.out_proj"};
 }
 
 // position_ids are 0, 1, 2 ... in a buffer; the others are heads of pre-training and other tasks.
-constexpr std::string_view kBertHarmless =
+constexpr WordList kBertHarmless =
     "embeddings.position_ids pooler. cls. lm_head. discriminator_predictions. "
     "generator_predictions. generator_lm_head. qa_outputs.";
 
@@ -79,8 +79,8 @@ constexpr LayerModule kAlbertModules[] = {
     {ENCORE_ALBERT_LAYER "full_layer_layer_norm", &W::norm2},
 };
 #undef ENCORE_ALBERT_LAYER
-constexpr OnlyValue kAlbertOnly[] = {{"num_hidden_groups", 1.0, ": one layer for all"},
-                                     {"inner_group_num", 1.0, ": one layer for all"}};
+constexpr SupportedValue kAlbertSupported[] = {{"num_hidden_groups", 1.0, ": one layer for all"},
+                                               {"inner_group_num", 1.0, ": one layer for all"}};
 
 constexpr LayerModule kDistilBertModules[] = {
     {"transformer.layer.{N}.attention.q_lin", &W::q_proj},
@@ -93,19 +93,19 @@ constexpr LayerModule kDistilBertModules[] = {
     {"transformer.layer.{N}.output_layer_norm", &W::norm2},
 };
 
-Status FinishElectra(JsonMembers* /*config*/, ModelPlan* plan) {
-  if (plan->embeddings.width == plan->encoder.d_model) plan->embeddings.projection = {};
+Status ConfigureElectra(JsonMembers* /*config*/, ModelSpec* spec) {
+  if (spec->embeddings.width == spec->encoder.d_model) spec->embeddings.projection = {};
   return {};
 }
 
 // What the published folders say of the pooler and of the task, though transformers reads neither.
-constexpr OnlyValue kErnieOnly[] = {{"pool_act", "tanh"}, {"task_id", 0.0}};
+constexpr SupportedValue kErnieSupported[] = {{"pool_act", "tanh"}, {"task_id", 0.0}};
 
-Status FinishErnie(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureErnie(JsonMembers* config, ModelSpec* spec) {
   const size_t tasks = ReadExtent(config, {"task_type_vocab_size", 3});
   if (!config->Bool("use_task_id", false)) return {};
-  plan->embeddings.task = "embeddings.task_type_embeddings";
-  plan->embeddings.task_vocab_size = tasks;
+  spec->embeddings.task = "embeddings.task_type_embeddings";
+  spec->embeddings.task_vocab_size = tasks;
   return {};
 }
 
@@ -118,10 +118,10 @@ constexpr LayerModule kMpnetModules[] = {
     {"encoder.layer.{N}.attention.LayerNorm", &W::norm1},
 };
 // transformers has one size of the table of buckets.
-constexpr OnlyValue kMpnetOnly[] = {{"relative_attention_num_buckets", 32.0}};
+constexpr SupportedValue kMpnetSupported[] = {{"relative_attention_num_buckets", 32.0}};
 
-Status FinishMpnet(JsonMembers* /*config*/, ModelPlan* plan) {
-  for (LayerConfig& layer : plan->encoder.layers) {
+Status ConfigureMpnet(JsonMembers* /*config*/, ModelSpec* spec) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.buckets = BucketConfig{.num_buckets = 32, .max_distance = 128};
   }
   return {};
@@ -133,7 +133,7 @@ constexpr LayerModule kJinaNetwork[] = {
     {"encoder.layer.{N}.mlp.layernorm", &W::norm2},
 };
 
-Status FinishJina(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureJina(JsonMembers* config, ModelSpec* spec) {
   const std::string network = config->String("feed_forward_type", "original");
   ENCORE_RETURN_IF_ERROR(config->status());
   if (network != "geglu" && network != "reglu") {
@@ -141,7 +141,7 @@ Status FinishJina(JsonMembers* config, ModelPlan* plan) {
                                                Quoted(network) +
                                                "; encore computes geglu and reglu only with ALiBi");
   }
-  for (LayerConfig& layer : plan->encoder.layers) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.alibi.emplace();
     layer.activation = network == "geglu" ? Activation::kGelu : Activation::kRelu;
   }
@@ -156,22 +156,22 @@ constexpr LayerModule kGteModules[] = {
     {"encoder.layer.{N}.mlp.down_proj", &W::linear2},
     {"encoder.layer.{N}.mlp_ln", &W::norm2},
 };
-constexpr OnlyValue kGteOnly[] = {{"position_embedding_type", "rope"}};
+constexpr SupportedValue kGteSupported[] = {{"position_embedding_type", "rope"}};
 
 // Positions of the published code, which is "new" or has an auto_map, and of transformers.
-Status FinishGte(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureGte(JsonMembers* config, ModelSpec* spec) {
   const bool published = config->String("model_type", "") == "new" || config->Has("auto_map");
   RotaryConfig rotary;
   ENCORE_RETURN_IF_ERROR(ReadRope(config,
-                                  {.head_size = plan->encoder.layers.front().head_size,
-                                   .max_positions = plan->embeddings.max_positions,
+                                  {.head_size = spec->encoder.layers.front().head_size,
+                                   .max_positions = spec->embeddings.max_positions,
                                    .theta = published ? 10000.0 : 160000.0,
                                    .ntk = published},
                                   &rotary));
-  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary;
+  for (LayerConfig& layer : spec->encoder.layers) layer.rotary = rotary;
   // transformers has gelu in the head of masked words, the published code the layers' activation.
   if (published) {
-    plan->language.activation = &ActivationRowOf(plan->encoder.layers.front().activation);
+    spec->language.activation = &ActivationRowOf(spec->encoder.layers.front().activation);
   }
   return {};
 }
@@ -204,7 +204,7 @@ constexpr Family kPostNormFamilies[] = {
      .head = PoolerHead(),
      .token_head = kTokenHead,
      .language = kBertLanguage,
-     .finish = FinishJina},
+     .configure = ConfigureJina},
     // Sanh et al. 2019, arXiv:1910.01108: BERT with names of its own and without types. Sinusoidal
     // positions are in the file as any others.
     {.model_types = "distilbert",
@@ -248,14 +248,14 @@ constexpr Family kPostNormFamilies[] = {
                   .norm = "generator_predictions.LayerNorm",
                   .decoder = "generator_lm_head",
                   .bias = "generator_lm_head.bias"},
-     .finish = FinishElectra},
+     .configure = ConfigureElectra},
     // RoBERTa (Liu et al. 2019, arXiv:1907.11692), XLM-RoBERTa (arXiv:1911.02116), CamemBERT
     // (arXiv:1911.03894): positions count around padding. All name their base model "roberta".
     {.model_types = "roberta xlm-roberta camembert",
      .prefixes = "roberta.",
      .harmless_tensors = kBertHarmless,
      .modules = {kBertAttention, kBertNetwork},
-     .embeddings = BertEmbeddings(PositionRule::kAroundPadding),
+     .embeddings = BertEmbeddings(PositionRule::kFromPadding),
      .head = TwoLayerHead(),
      .token_head = kTokenHead,
      .language = kRobertaLanguage},
@@ -264,17 +264,17 @@ constexpr Family kPostNormFamilies[] = {
     {.model_types = "mpnet",
      .prefixes = "mpnet.",
      .harmless_tensors = "embeddings.position_ids pooler. lm_head. qa_outputs.",
-     .only = kMpnetOnly,
+     .supported = kMpnetSupported,
      .modules = {kMpnetModules, kBertNetwork},
      .embeddings = {.word = "embeddings.word_embeddings",
                     .position = "embeddings.position_embeddings",
-                    .position_rule = PositionRule::kAroundPadding,
+                    .position_rule = PositionRule::kFromPadding,
                     .pad_token_id = 1,
                     .norm = "embeddings.LayerNorm"},
      .head = TwoLayerHead(),
      .token_head = kTokenHead,
      .language = kRobertaLanguage,
-     .finish = FinishMpnet},
+     .configure = ConfigureMpnet},
     // Lan et al. 2019, arXiv:1909.11942: all layers are one, embeddings are narrower. The ignored
     // keys are of training and of the first code's other networks.
     {.model_types = "albert",
@@ -284,7 +284,7 @@ constexpr Family kPostNormFamilies[] = {
      .own_keys = "num_hidden_groups inner_group_num",
      .ignored_keys = "classifier_dropout_prob down_scale_factor gap_size layers_to_keep "
                      "net_structure_type num_memory_blocks",
-     .only = kAlbertOnly,
+     .supported = kAlbertSupported,
      .modules = {kAlbertModules},
      .embeddings = BertEmbeddings(PositionRule::kFromZero, "encoder.embedding_hidden_mapping_in"),
      .head = PoolerHead("pooler"),
@@ -302,13 +302,13 @@ constexpr Family kPostNormFamilies[] = {
      .harmless_tensors = kBertHarmless,
      .own_keys = "task_type_vocab_size",
      .ignored_keys = "enable_recompute fuse paddlenlp_version",
-     .only = kErnieOnly,
+     .supported = kErnieSupported,
      .modules = {kBertAttention, kBertNetwork},
      .embeddings = BertEmbeddings(),
      .head = PoolerHead(),
      .token_head = kTokenHead,
      .language = kBertLanguage,
-     .finish = FinishErnie},
+     .configure = ConfigureErnie},
     // GTE 1.5 (Zhang et al. 2024, arXiv:2407.19669): rotary positions and gated networks. The
     // published folders are "new", with code of their own; transformers calls it "gte", and so do
     // others who publish that code. The ignored keys say how that code computes, and where it lies.
@@ -319,7 +319,7 @@ constexpr Family kPostNormFamilies[] = {
               .min_types = 0,
               .max_positions = {"max_position_embeddings", 8192}},
      .ignored_keys = "auto_map matryoshka_dimensions unpad_inputs use_memory_efficient_attention",
-     .only = kGteOnly,
+     .supported = kGteSupported,
      .modules = {kGteModules},
      .gate = Gate::kSecondHalf,
      .embeddings = RotaryEmbeddings("embeddings.LayerNorm"),
@@ -328,7 +328,7 @@ constexpr Family kPostNormFamilies[] = {
      .language = {.dense = "lm_head.dense",
                   .norm = "lm_head.norm lm_head.layer_norm",
                   .decoder = "lm_head.decoder"},
-     .finish = FinishGte},
+     .configure = ConfigureGte},
 };
 
 }  // namespace

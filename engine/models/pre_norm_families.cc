@@ -30,11 +30,11 @@ constexpr LayerModule kModernBertModules[] = {
     {"layers.{N}.mlp.Wo", &W::linear2, false, "mlp_bias"},
 };
 
-Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
-  HeadPlan& head = plan->head;
+Status ConfigureModernBertHead(JsonMembers* config, ModelSpec* spec) {
+  HeadSpec& head = spec->head;
   head.dense_bias = config->Bool("classifier_bias", false);
-  head.norm_bias = plan->final_norm_bias;
-  head.norm_epsilon = plan->encoder.final_norm.epsilon;
+  head.norm_bias = spec->final_norm_bias;
+  head.norm_epsilon = spec->encoder.final_norm.epsilon;
   const std::string pooling = config->String("classifier_pooling", "cls");
   if (pooling == "mean") head.rows = OutputRows::kAll;
   if (pooling != "mean" && pooling != "cls")
@@ -43,11 +43,11 @@ Status FinishModernBertHead(JsonMembers* config, ModelPlan* plan) {
 }
 
 // The same layers before the labels of tokens and before the decoder.
-void ShareModernBertHead(JsonMembers* config, ModelPlan* plan) {
-  const HeadPlan& head = plan->head;
-  plan->token_head = head;
-  plan->token_head.rows = OutputRows::kAll;
-  plan->language = {.dense = head.dense,
+void ShareModernBertHead(JsonMembers* config, ModelSpec* spec) {
+  const HeadSpec& head = spec->head;
+  spec->token_head = head;
+  spec->token_head.rows = OutputRows::kAll;
+  spec->language = {.dense = head.dense,
                     .dense_bias = head.dense_bias,
                     .activation = head.activation,
                     .norm = head.norm,
@@ -57,20 +57,20 @@ void ShareModernBertHead(JsonMembers* config, ModelPlan* plan) {
                     .has_bias = config->Bool("decoder_bias", true)};
 }
 
-Status FinishModernBert(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureModernBert(JsonMembers* config, ModelSpec* spec) {
   // Both sides together; in a window of 1 a token sees itself only.
   const size_t both_sides = ReadExtent(config, {"local_attention", 128});
   if (both_sides < 2) config->Refuse("local_attention", "at least 2");
   const size_t every = ReadExtent(config, {"global_attn_every_n_layers", 3});
   ReadWindows(
-      config, both_sides / 2, [&](size_t i) { return i % every != 0; }, &plan->encoder.layers);
+      config, both_sides / 2, [&](size_t i) { return i % every != 0; }, &spec->encoder.layers);
   ENCORE_RETURN_IF_ERROR(ReadTwoRopes(config, {.theta = 160000, .theta_key = "global_rope_theta"},
-                                      {.theta_key = "local_rope_theta"}, plan));
-  plan->encoder.layers.front().attention_norm = false;  // the embeddings have been normalized
-  plan->final_norm_bias = config->Bool("norm_bias", false);
-  plan->embeddings.norm_bias = plan->final_norm_bias;
-  ENCORE_RETURN_IF_ERROR(FinishModernBertHead(config, plan));
-  ShareModernBertHead(config, plan);
+                                      {.theta_key = "local_rope_theta"}, spec));
+  spec->encoder.layers.front().attention_norm = false;  // the embeddings have been normalized
+  spec->final_norm_bias = config->Bool("norm_bias", false);
+  spec->embeddings.norm_bias = spec->final_norm_bias;
+  ENCORE_RETURN_IF_ERROR(ConfigureModernBertHead(config, spec));
+  ShareModernBertHead(config, spec);
   return {};
 }
 
@@ -107,7 +107,7 @@ constexpr struct {
     {"gated-silu", Gate::kFirstHalf, Activation::kSilu},
 };
 
-Status FinishT5(JsonMembers* config, ModelPlan* plan) {
+Status ConfigureT5(JsonMembers* config, ModelSpec* spec) {
   const bool multilingual = config->String("model_type", "") == "mt5";
   const std::string name =
       config->String("feed_forward_proj", multilingual ? "gated-gelu" : "relu");
@@ -129,16 +129,16 @@ Status FinishT5(JsonMembers* config, ModelPlan* plan) {
                   config->where() + ": feed_forward_proj is " + Quoted(name) +
                       "; encore computes relu, gelu, gated-relu, gated-gelu and gated-silu only");
   }
-  for (LayerConfig& layer : plan->encoder.layers) {
+  for (LayerConfig& layer : spec->encoder.layers) {
     layer.attention_scale = 1;
     layer.buckets = buckets;
     layer.gate = network->gate;
     layer.activation = network->activation;
   }
   if (network->gate == Gate::kNone) {
-    plan->layer_modules.push_back(kT5Plain);
+    spec->layer_modules.push_back(kT5Plain);
   } else {
-    plan->layer_modules.insert(plan->layer_modules.end(), std::begin(kT5Gated), std::end(kT5Gated));
+    spec->layer_modules.insert(spec->layer_modules.end(), std::begin(kT5Gated), std::end(kT5Gated));
   }
   return {};
 }
@@ -170,7 +170,7 @@ constexpr Family kPreNormFamilies[] = {
                     .position_rule = PositionRule::kNone,
                     .norm = "embeddings.norm"},
      .head = {.dense = "head.dense", .norm = "head.norm", .out = "classifier"},
-     .finish = FinishModernBert},
+     .configure = ConfigureModernBert},
     // The encoder of T5 (Raffel et al. 2019, arXiv:1910.10683) and of T5 1.1, as Sentence-T5 uses
     // it: no biases, no scale of scores, a bias by distance that layers share. The encoder is the
     // same with a decoder beside it. dense_act_fn and is_gated_act are written from
@@ -197,7 +197,7 @@ constexpr Family kPreNormFamilies[] = {
      .embeddings = WordsAlone("encoder.embed_tokens", "shared"),
      .head = {.none = "it reads the decoder's states, which encore does not compute"},
      .token_head = kTokenHead,
-     .finish = FinishT5},
+     .configure = ConfigureT5},
 };
 
 }  // namespace

@@ -167,7 +167,7 @@ Status ReadScaling(const JsonValue& object, const std::string& where, std::optio
 }
 
 // Of all spellings.
-Status Finish(JsonMembers* config, const RopeSource& source) {
+Status CheckHeads(JsonMembers* config, const RopeSource& source) {
   if (config->Number("partial_rotary_factor", 1) != 1) {
     return Status(
         ErrorCode::kUnsupported,
@@ -203,7 +203,7 @@ Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rot
   if (theta) Positive(config, source.theta_key, *theta);
   std::string where;
   const JsonValue* object = FindScaling(config, &where);
-  ENCORE_RETURN_IF_ERROR(Finish(config, source));
+  ENCORE_RETURN_IF_ERROR(CheckHeads(config, source));
   rotary->theta = theta.value_or(source.theta);
   if (object == nullptr) return {};
   if (source.layer_type.empty()) return ReadScaling(*object, where, theta, source, rotary);
@@ -228,15 +228,15 @@ Status ReadRope(JsonMembers* config, const RopeSource& source, RotaryConfig* rot
   return ReadScaling(*own, where + ": " + std::string(source.layer_type), theta, source, rotary);
 }
 
-Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelPlan* plan) {
+Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, ModelSpec* spec) {
   RotaryConfig rotary[2];
   for (RopeSource* source : {&all, &sliding}) {
-    if (source->head_size == 0) source->head_size = plan->encoder.layers.front().head_size;
-    source->max_positions = plan->embeddings.max_positions;
+    if (source->head_size == 0) source->head_size = spec->encoder.layers.front().head_size;
+    source->max_positions = spec->embeddings.max_positions;
     source->layer_type = source == &all ? "full_attention" : "sliding_attention";
     ENCORE_RETURN_IF_ERROR(ReadRope(config, *source, &rotary[source == &all ? 0 : 1]));
   }
-  for (LayerConfig& layer : plan->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
+  for (LayerConfig& layer : spec->encoder.layers) layer.rotary = rotary[layer.window ? 1 : 0];
   return {};
 }
 

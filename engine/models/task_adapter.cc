@@ -31,10 +31,10 @@ std::string AdapterFile(std::string_view task, std::string_view name) {
   return FolderOf(task) + "/" + std::string(name);
 }
 
-Result<std::vector<std::string>> TasksOf(const Folder& folder, const ModelPlan& plan) {
-  if (plan.tasks.in_file) return plan.tasks.names;
+Result<std::vector<std::string>> TasksOf(const Folder& folder, const ModelSpec& spec) {
+  if (spec.tasks.in_file) return spec.tasks.names;
   std::vector<std::string> names;
-  for (const std::string& name : plan.tasks.names) {
+  for (const std::string& name : spec.tasks.names) {
     ENCORE_ASSIGN_OR_RETURN(const bool is_there, folder.Has(AdapterFile(name, kAdapterConfig)));
     if (is_there) names.push_back(name);
   }
@@ -58,7 +58,7 @@ Result<PeftSettings> ReadPeftConfig(const Folder& folder, const std::string& fil
   if (!json) {
     return Status(ErrorCode::kNotFound, "there is no file " + QuotedPath(folder.PathOf(file)));
   }
-  static constexpr OnlyValue kOnly[] = {
+  static constexpr SupportedValue kSupported[] = {
       {"bias", std::string_view("none")},
       {"fan_in_fan_out", false},
       {"use_dora", false},
@@ -81,9 +81,9 @@ Result<PeftSettings> ReadPeftConfig(const Folder& folder, const std::string& fil
   if (rank == 0) members.Refuse("r", "at least 1");
   if (!std::isfinite(alpha)) members.Refuse("lora_alpha", "a number");
   ENCORE_RETURN_IF_ERROR(members.status());
-  for (const OnlyValue& only : kOnly) {
-    if (const JsonValue* value = members.Find(only.key)) {
-      ENCORE_RETURN_IF_ERROR(CheckOnly(file, only, *value));
+  for (const SupportedValue& supported : kSupported) {
+    if (const JsonValue* value = members.Find(supported.key)) {
+      ENCORE_RETURN_IF_ERROR(CheckSupported(file, supported, *value));
     }
   }
   const auto ranks = static_cast<double>(rank);
@@ -156,9 +156,9 @@ float LowRankRows::Add(float value, size_t row, size_t column) const {
 }
 
 Result<std::optional<TaskAdapter>> TaskAdapter::Open(const Folder& folder, const WeightFiles& files,
-                                                     const ModelPlan& plan, std::string_view task,
+                                                     const ModelSpec& spec, std::string_view task,
                                                      std::vector<Decision>* decisions) {
-  ENCORE_ASSIGN_OR_RETURN(const std::vector<std::string> names, TasksOf(folder, plan));
+  ENCORE_ASSIGN_OR_RETURN(const std::vector<std::string> names, TasksOf(folder, spec));
   if (task.empty()) {
     if (!names.empty()) {
       decisions->push_back(
@@ -176,12 +176,12 @@ Result<std::optional<TaskAdapter>> TaskAdapter::Open(const Folder& folder, const
   }
   TaskAdapter adapter;
   adapter.task_ = *found;
-  if (plan.tasks.in_file) {
+  if (spec.tasks.in_file) {
     adapter.bank_ = files;
     adapter.tasks_ = names.size();
     adapter.index_ = static_cast<size_t>(found - names.begin());
-    adapter.rank_ = plan.tasks.rank;
-    adapter.scale_ = plan.tasks.scale;
+    adapter.rank_ = spec.tasks.rank;
+    adapter.scale_ = spec.tasks.scale;
     decisions->push_back({"task", *found + ", by its adapter", "option task"});
     return std::optional(std::move(adapter));
   }

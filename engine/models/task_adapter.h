@@ -47,7 +47,7 @@ class TaskAdapter {
   // Nothing where `task` is empty. kInvalidArgument for a task that the folder has not, which lists
   // those that it has; kUnsupported for an adapter that computes something else.
   static Result<std::optional<TaskAdapter>> Open(const Folder& folder, const WeightFiles& files,
-                                                 const ModelPlan& plan, std::string_view task,
+                                                 const ModelSpec& spec, std::string_view task,
                                                  std::vector<Decision>* decisions);
 
   // Adds to weight, F32 [out, in]: computed in double and rounded once. `module` is the name in the

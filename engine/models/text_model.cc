@@ -22,9 +22,9 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-void TellUnused(const ModelPlan& plan, const ModelTensors& tensors, std::string_view read_later,
+void NoteUnused(const ModelSpec& spec, const ModelTensors& tensors, std::string_view read_later,
                 std::vector<Decision>* decisions) {
-  std::vector<std::string> unused = tensors.Unused(*plan.family);
+  std::vector<std::string> unused = tensors.Unused(*spec.family);
   if (!read_later.empty()) std::erase(unused, read_later);
   if (unused.empty()) return;
   constexpr size_t kShown = 4;
@@ -37,14 +37,14 @@ void TellUnused(const ModelPlan& plan, const ModelTensors& tensors, std::string_
       {"ignored", (unused.size() == 1 ? "tensor " : "tensors ") + names, tensors.files().name()});
 }
 
-Status CheckNoForeignTensor(const ModelPlan& plan, const WeightFiles& files) {
+Status CheckNoForeignTensor(const ModelSpec& spec, const WeightFiles& files) {
   for (const SafetensorsFile& file : files.files()) {
     for (const SafetensorsEntry& entry : file.tensors()) {
-      for (const std::string_view part : Words(plan.family->foreign_tensors)) {
+      for (const std::string_view part : spec.family->foreign_tensors) {
         if (entry.name.find(part) == std::string::npos) continue;
         return Status(ErrorCode::kUnsupported,
                       file.name() + ": tensor " + Quoted(entry.name) +
-                          ": belongs to a variant of " + plan.model_type +
+                          ": belongs to a variant of " + spec.model_type +
                           " that encore does not compute; wanted no name with " + Quoted(part));
       }
     }
@@ -111,31 +111,31 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
 
 // Whether the folder has the head of a masked language model at all. Its layer before the decoder
 // may be a classifier's too, as ModernBERT's is.
-Status FindLanguageHead(const ModelPlan& model, const ModelTensors& tensors) {
-  const LanguageHeadPlan& plan = model.language;
-  if (plan.decoder.empty()) return {};  // LanguageHead says so
-  const auto has = [&](std::string_view modules, const char* part) {
-    const std::vector<std::string_view> names = Words(modules);
-    return std::any_of(names.begin(), names.end(), [&](std::string_view module) {
-      return tensors.Find(std::string(module) + part) != nullptr;
-    });
+Status FindLanguageHead(const ModelSpec& model, const ModelTensors& tensors) {
+  const LanguageHeadSpec& spec = model.language;
+  if (spec.decoder.empty()) return {};  // LanguageHead says so
+  const auto has = [&](WordList modules, const char* part) {
+    for (const std::string_view module : modules) {
+      if (tensors.Find(std::string(module) + part) != nullptr) return true;
+    }
+    return false;
   };
-  std::string name = std::string(plan.dense) + ".weight";
-  bool is_there = plan.dense.empty() || tensors.Find(name) != nullptr;
-  if (is_there && plan.has_bias) {
-    name = plan.bias.empty() ? std::string(plan.decoder) + ".bias" : std::string(plan.bias);
-    is_there = tensors.Find(name) != nullptr || has(plan.decoder, ".bias");
+  std::string name = std::string(spec.dense) + ".weight";
+  bool is_there = spec.dense.empty() || tensors.Find(name) != nullptr;
+  if (is_there && spec.has_bias) {
+    name = spec.bias.empty() ? std::string(spec.decoder.first()) + ".bias" : std::string(spec.bias);
+    is_there = tensors.Find(name) != nullptr || has(spec.decoder, ".bias");
   }
-  if (is_there && plan.dense.empty() && !model.tied) {
-    name = std::string(plan.decoder) + ".weight";
-    is_there = has(plan.decoder, ".weight");
+  if (is_there && spec.dense.empty() && !model.tied) {
+    name = std::string(spec.decoder.first()) + ".weight";
+    is_there = has(spec.decoder, ".weight");
   }
   if (is_there) return {};
   return Status(ErrorCode::kUnsupported,
                 tensors.files().name() + ": found no tensor " + Quoted(name) +
                     "; wanted the head of a masked language model, which sparse vectors and "
                     "filled masks are made of" +
-                    (plan.dense.empty() && !model.tied
+                    (spec.dense.empty() && !model.tied
                          ? ", with a matrix of its own, as tie_word_embeddings is not true"
                          : ""));
 }
@@ -144,18 +144,18 @@ Status FindLanguageHead(const ModelPlan& model, const ModelTensors& tensors) {
 
 Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& options,
                                   std::vector<Decision>* decisions, const ModelExtras& extras) {
-  ENCORE_ASSIGN_OR_RETURN(ModelPlan plan,
+  ENCORE_ASSIGN_OR_RETURN(ModelSpec spec,
                           ReadModelConfig(folder, options.ignore_unknown_keys, decisions));
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
-  ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, plan));
-  ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(plan, files));
+  ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, spec));
+  ENCORE_RETURN_IF_ERROR(CheckNoForeignTensor(spec, files));
   ENCORE_ASSIGN_OR_RETURN(std::optional<TaskAdapter> adapter,
-                          TaskAdapter::Open(folder, files, plan, options.task, decisions));
+                          TaskAdapter::Open(folder, files, spec, options.task, decisions));
   if (adapter) tensors.UseAdapter(&*adapter);
-  ENCORE_RETURN_IF_ERROR(ReadFrequencies(&tensors, &plan));
+  ENCORE_RETURN_IF_ERROR(ReadFrequencies(&tensors, &spec));
   ENCORE_ASSIGN_OR_RETURN(Embeddings embeddings,
-                          Embeddings::Create(plan.embeddings, plan.encoder.d_model, &tensors));
-  ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(plan, &tensors));
+                          Embeddings::Create(spec.embeddings, spec.encoder.d_model, &tensors));
+  ENCORE_ASSIGN_OR_RETURN(const EncoderWeights weights, ViewLayers(spec, &tensors));
   if (adapter) ENCORE_RETURN_IF_ERROR(adapter->CheckUsed());
   decisions->push_back({"weights", tensors.Types(), files.name()});
   if (embeddings.has_int8()) {
@@ -166,7 +166,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files, adapter));
   // Pages of what was packed are given back after each layer, and the rest at the end.
   chosen.layer_packed = [&files] { files.ReleasePages(); };
-  ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(plan.encoder, weights, chosen));
+  ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(spec.encoder, weights, chosen));
   if (options.amx_bf16) {
     decisions->push_back({"AMX for bf16",
                           encoder.amx_bf16()                    ? "used"
@@ -177,25 +177,25 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   if (!options.cache.empty()) {
     decisions->push_back({"packed weights", encoder.cache_use(), "option cache"});
   }
-  TextModel model(plan.model_type, files, std::move(embeddings));
+  TextModel model(spec.model_type, files, std::move(embeddings));
   model.encoder_ = std::move(encoder);
   if (extras.score) {
-    Result<Classifier> head = Classifier::OfLogits(plan, *extras.score, &tensors, decisions);
+    Result<Classifier> head = Classifier::OfLogits(spec, *extras.score, &tensors, decisions);
     const ErrorCode code = head.status().code();
     const bool has_none = code == ErrorCode::kUnsupported || code == ErrorCode::kInvalidArgument;
     if (!head.ok() && !(extras.score_may_be_missing && has_none)) return head.status();
     if (head.ok()) model.head_ = *std::move(head);
   } else {
-    ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(plan, &tensors, decisions));
+    ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(spec, &tensors, decisions));
   }
   if (options.language_head) {
-    ENCORE_RETURN_IF_ERROR(FindLanguageHead(plan, tensors));
-    ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(plan, &tensors, decisions));
+    ENCORE_RETURN_IF_ERROR(FindLanguageHead(spec, tensors));
+    ENCORE_ASSIGN_OR_RETURN(model.language_, LanguageHead::Create(spec, &tensors, decisions));
   }
-  model.problem_type_ = plan.problem_type;
-  model.features_ = plan.features;
-  model.pads_ = plan.pads;
-  if (const auto& [name, width, bias] = plan.projection; !name.empty()) {
+  model.problem_type_ = spec.problem_type;
+  model.pooling_ = spec.pooling;
+  model.pads_ = spec.pads;
+  if (const auto& [name, width, bias] = spec.projection; !name.empty()) {
     if (model.labels_tokens() || model.language_) {
       return Status(ErrorCode::kUnsupported,
                     files.name() + ": tensor " + Quoted(std::string(name) + ".weight") +
@@ -205,15 +205,15 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
     const bool beside = tensors.Find(std::string(name) + ".weight") != nullptr;
     ENCORE_ASSIGN_OR_RETURN(model.projection_,
                             tensors.ReadLinear(beside ? std::string(name) : tensors.Base(name),
-                                               width, plan.encoder.d_model, bias));
+                                               width, spec.encoder.d_model, bias));
     decisions->push_back(
         {"projection",
          std::string(name) +
-             (model.makes_features() ? ", of a text's vector to " : ", of each token to ") +
+             (model.pools_text() ? ", of a text's vector to " : ", of each token to ") +
              std::to_string(width) + " elements",
          files.name()});
   }
-  TellUnused(plan, tensors, extras.read_later, decisions);
+  NoteUnused(spec, tensors, extras.read_later, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
   return model;
@@ -230,12 +230,12 @@ Result<TextModel> TextModel::OpenStatic(const Folder& folder, const OpenOptions&
 
 size_t TextModel::TokensRead(std::span<const int32_t> ids) const {
   size_t row = 0;
-  if (features_.row == FeatureRow::kEnd) {
+  if (pooling_.token == TextPooling::kEosToken) {
     const auto end = std::find_if(ids.begin(), ids.end(), [&](int32_t id) {
-      return static_cast<size_t>(id) == features_.end_id;
+      return static_cast<size_t>(id) == pooling_.eos_id;
     });
     row = end == ids.end() ? 0 : static_cast<size_t>(end - ids.begin());
-  } else if (features_.row == FeatureRow::kLargestId) {
+  } else if (pooling_.token == TextPooling::kLargestId) {
     row = static_cast<size_t>(std::max_element(ids.begin(), ids.end()) - ids.begin());
   } else {
     return ids.size();

@@ -63,25 +63,23 @@ class TextModel {
   bool has_projection() const { return projection_.has_value(); }
   // Columns of hidden states: d_model, or the projection's.
   size_t hidden_width() const { return projection_ ? projection_->out_features() : d_model(); }
-  size_t vocab_size() const { return plan().vocab_size; }  // rows of the embedding table
+  size_t vocab_size() const { return spec().vocab_size; }  // rows of the embedding table
   // Type ids are below this; 0: the family has none.
-  size_t type_vocab_size() const { return plan().type_vocab_size; }
+  size_t type_vocab_size() const { return spec().type_vocab_size; }
   // Tokens a sequence may have, special ones included.
-  size_t max_tokens() const { return plan().max_tokens(); }
+  size_t max_tokens() const { return spec().max_tokens(); }
   // What a text is cut to unless a caller or a file wants more.
-  size_t usual_tokens() const { return plan().usual_tokens(); }
+  size_t usual_tokens() const { return spec().usual_tokens(); }
   // The model makes vectors of texts itself, as those of texts and images do: the last row of
   // TokensRead(ids), in hidden_width() columns.
-  bool makes_features() const { return features_.row != FeatureRow::kNone; }
+  bool pools_text() const { return pooling_.token != TextPooling::kNone; }
   // How many of a text's tokens count for that vector: no later one is seen by its row. All of them
   // in other models.
   size_t TokensRead(std::span<const int32_t> ids) const;
   // Texts are padded to max_tokens(), as the model was trained.
   bool pads() const { return pads_; }
   // Whether tokens of pad_token_id have one position that is no other token's, and count for none.
-  bool positions_skip_padding() const {
-    return plan().position_rule == PositionRule::kAroundPadding;
-  }
+  bool positions_skip_padding() const { return spec().position_rule == PositionRule::kFromPadding; }
   // Rows of a table of static embeddings that has one a token; nothing where tokens share rows.
   std::optional<size_t> table_rows_of_tokens() const {
     return table_ && !table_->shares_rows() ? std::optional(table_->vocab_size()) : std::nullopt;
@@ -140,7 +138,7 @@ class TextModel {
  private:
   TextModel(std::string family, WeightFiles files, Embeddings embeddings)
       : family_(std::move(family)), files_(std::move(files)), embeddings_(std::move(embeddings)) {}
-  const EmbeddingPlan& plan() const { return embeddings_.plan(); }
+  const EmbeddingSpec& spec() const { return embeddings_.spec(); }
   static Batch PackedBatch(const TokenBatch& batch);
 
   std::string family_;
@@ -149,7 +147,7 @@ class TextModel {
   std::optional<StaticTable> table_;
   std::optional<Encoder> encoder_;  // where there is no table
   std::optional<PackedLinear> projection_;
-  FeaturePlan features_;
+  TextPoolingSpec pooling_;
   bool pads_ = false;
   Classifier head_;
   Result<ProblemType> problem_type_ = ProblemType::kUnnamed;

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <string>
 
+#include "engine/base/input_check.h"
 #include "engine/ops/overlap_check.h"
 #include "engine/ops/view_check.h"
 
@@ -45,19 +46,7 @@ bool Overlap(const ConstView& x, const ConstView& y) {
 }  // namespace
 
 Status CheckSequenceStarts(const Batch& batch) {
-  const std::span<const size_t> starts = batch.seq_starts.get();
-  if (starts.empty())
-    return InvalidArgument("seq_starts is empty; wanted one entry a sequence, plus the end");
-  if (starts[0] != 0)
-    return InvalidArgument("seq_starts[0] is " + std::to_string(starts[0]) + "; wanted 0");
-  for (size_t i = 1; i < starts.size(); ++i) {
-    if (starts[i] < starts[i - 1]) {
-      return InvalidArgument("seq_starts[" + std::to_string(i) + "] is " +
-                             std::to_string(starts[i]) + " after " + std::to_string(starts[i - 1]) +
-                             "; wanted entries that never decrease");
-    }
-  }
-  return {};
+  return CheckStarts("seq_starts", batch.seq_starts.get());
 }
 
 Status CheckBatch(const EncoderConfig& config, const Batch& batch) {

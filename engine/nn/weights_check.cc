@@ -3,13 +3,11 @@
 // The sentences of encoder_check.h about weights: each tensor of the table in layer_tensors.h, and
 // the scales of int8 weights and of inputs.
 
-#include <algorithm>
-#include <cmath>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/base/number_text.h"
+#include "engine/base/input_check.h"
 #include "engine/base/status_macros.h"
 #include "engine/nn/encoder_check.h"
 #include "engine/nn/layer_tensors.h"
@@ -41,11 +39,7 @@ Status CheckNumbers(const std::string& name, const WeightView& scales) {
   const FpEnvScope modes;
   std::vector<float> numbers(scales.dim(0));
   ReadVector(scales, numbers.data());
-  const auto bad = std::find_if(numbers.begin(), numbers.end(),
-                                [](float s) { return !(s > 0 && std::isnormal(s)); });
-  if (bad == numbers.end()) return {};
-  return InvalidArgument(name + "[" + std::to_string(bad - numbers.begin()) + "] is " +
-                         NumberText(*bad) + "; wanted a finite, normal f32 number above 0");
+  return CheckScales(name, numbers);
 }
 
 // Of the scale of a matrix that needs one and has none, or the other way round.
@@ -62,7 +56,7 @@ Status MissingOrNeedless(const std::string& scale, const std::string& matrix,
 
 // All scales that are needed, none that is not, each number one that can be used. Shapes and types
 // are already checked.
-Status CheckScales(const EncoderLayerWeights& w, const std::string& prefix) {
+Status CheckLayerScales(const EncoderLayerWeights& w, const std::string& prefix) {
   for (const LayerTensor& tensor : kLayerTensors) {
     const WeightView& view = tensor.In(w);
     const std::string name = prefix + tensor.name();
@@ -115,7 +109,7 @@ Status CheckLayerWeights(size_t d_model, const LayerConfig& layer, const Encoder
     }
     ENCORE_RETURN_IF_ERROR(CheckTensor(name, view, wanted, why, tensor.is_matrix()));
   }
-  return CheckScales(w, prefix);
+  return CheckLayerScales(w, prefix);
 }
 
 }  // namespace

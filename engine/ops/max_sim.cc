@@ -13,6 +13,7 @@
 #include "encore/max_sim.h"
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/guarded.h"
+#include "engine/base/input_check.h"
 #include "engine/base/int_math.h"
 #include "engine/ops/document_rows.h"
 #include "engine/ops/gemm.h"
@@ -35,30 +36,14 @@ constexpr size_t kRows = 12;
 // of the pass after next are asked for while this one computes.
 constexpr size_t kRowsAhead = 2 * kRows;
 
-Status CheckStarts(const std::string& name, std::span<const size_t> starts, size_t rows) {
-  const std::string what = name + ".row_starts";
-  if (starts.empty()) {
-    return InvalidArgument(what + " is empty; wanted one entry a text, plus the end");
-  }
-  if (starts[0] != 0) {
-    return InvalidArgument(what + "[0] is " + std::to_string(starts[0]) + "; wanted 0");
-  }
-  for (size_t i = 1; i < starts.size(); ++i) {
-    if (starts[i] >= starts[i - 1]) continue;
-    return InvalidArgument(what + "[" + std::to_string(i) + "] is " + std::to_string(starts[i]) +
-                           "; wanted at least " + std::to_string(starts[i - 1]) +
-                           ", the entry before it");
-  }
-  if (starts.back() != rows) {
-    return InvalidArgument(what + " ends with " + std::to_string(starts.back()) + "; wanted " +
-                           std::to_string(rows) + ", the rows of " + name);
-  }
-  return {};
+Status CheckRowStarts(const std::string& name, std::span<const size_t> starts, size_t rows) {
+  ENCORE_RETURN_IF_ERROR(CheckStarts(name + ".row_starts", starts));
+  return CheckEnd(name + ".row_starts", starts, rows, "the rows of " + name);
 }
 
 Status CheckQueries(const RowGroups& queries) {
   ENCORE_RETURN_IF_ERROR(CheckRank("queries.vectors", queries.vectors, 2));
-  return CheckStarts("queries", queries.row_starts, queries.vectors.dim(0));
+  return CheckRowStarts("queries", queries.row_starts, queries.vectors.dim(0));
 }
 
 Status CheckWidth(const Shape& documents, size_t width) {
@@ -243,7 +228,8 @@ Status ScorePlain(const RowGroups& queries, const RowGroups& documents, MutableV
                   const MaxSimOptions& options) {
   ENCORE_RETURN_IF_ERROR(CheckQueries(queries));
   ENCORE_RETURN_IF_ERROR(CheckRank("documents.vectors", documents.vectors, 2));
-  ENCORE_RETURN_IF_ERROR(CheckStarts("documents", documents.row_starts, documents.vectors.dim(0)));
+  ENCORE_RETURN_IF_ERROR(
+      CheckRowStarts("documents", documents.row_starts, documents.vectors.dim(0)));
   const size_t width = queries.vectors.dim(1);
   ENCORE_RETURN_IF_ERROR(CheckWidth(documents.vectors.shape(), width));
   ENCORE_RETURN_IF_ERROR(
@@ -282,7 +268,7 @@ Status CheckStored(const StoredRowGroups& documents) {
       2));
   const size_t rows = vectors.dim(0);
   const size_t width = vectors.dim(1);
-  ENCORE_RETURN_IF_ERROR(CheckStarts("documents", documents.row_starts, rows));
+  ENCORE_RETURN_IF_ERROR(CheckRowStarts("documents", documents.row_starts, rows));
   const bool dense = (width <= 1 || vectors.stride(1) == 1) &&
                      (rows <= 1 || vectors.stride(0) == static_cast<ptrdiff_t>(width));
   if (!dense) {

@@ -181,7 +181,7 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
       return Status(ErrorCode::kUnsupported,
                     "the folder has static embeddings: its tokens have no hidden states");
     }
-    if (impl_->model.makes_features()) {
+    if (impl_->model.pools_text()) {
       return Status(ErrorCode::kUnsupported,
                     "the folder's model makes a vector of each text: its tokens have none");
     }

@@ -156,7 +156,7 @@ struct ModelFolder {
   Folder folder;                          // the same, opened
   TransformerSettings settings = {};
   SparseRoutes routes = {};
-  bool makes_features = false;  // as models/family.h ModelSides
+  bool makes_features = false;  // as models/family.h ModelModalities
   std::optional<Model2VecConfig> model2vec = {};
 
   bool has_modules() const { return !modules.empty(); }

@@ -65,7 +65,7 @@ Result<std::optional<Expansion>> ReadPadding(const ModelFolder& found, const Tok
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> config,
                           found.folder.ReadJson(kTokenizerConfig));
   ENCORE_ASSIGN_OR_RETURN(const bool has_mask, HasMask(config));
-  if (has_mask && !model.makes_features()) {
+  if (has_mask && !model.pools_text()) {
     reading.Note("padding", "none, as the tokenizer gives an attention_mask", file);
     return std::optional<Expansion>();
   }

@@ -51,7 +51,7 @@ struct ModelLengths {
 
 Result<ModelLengths> ReadLengths(const Folder& folder, bool ignore_unknown_keys) {
   std::vector<Decision> decisions;
-  const Result<ModelPlan> plan = ReadModelConfig(folder, ignore_unknown_keys, &decisions);
+  const Result<ModelSpec> plan = ReadModelConfig(folder, ignore_unknown_keys, &decisions);
   if (plan.ok()) {
     return ModelLengths{plan->embeddings.usual_tokens(), plan->embeddings.max_tokens()};
   }

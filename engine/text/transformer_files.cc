@@ -175,9 +175,9 @@ void ReadModality(const JsonValue& modality, std::string_view name, std::string_
 
 // What the model is called with and which of its outputs is taken. Messages are of cross-encoders.
 // Beside texts the model may take images and sounds.
-void ReadModalities(JsonMembers& members, TransformerSettings* settings, const ModelSides& sides,
-                    const FolderReading& reading) {
-  const bool makes_features = sides.makes_features;
+void ReadModalities(JsonMembers& members, TransformerSettings* settings,
+                    const ModelModalities& model, const FolderReading& reading) {
+  const bool makes_features = model.pools_text;
   const bool classifies = settings->task == TransformerTask::kClassify;
   const bool generates = settings->task == TransformerTask::kGenerate;
   const std::string_view output = classifies       ? "scores"
@@ -196,11 +196,11 @@ void ReadModalities(JsonMembers& members, TransformerSettings* settings, const M
   const bool others = modalities.members().size() != (message != nullptr ? 2 : 1);
   // sentence-transformers makes messages of texts where it can.
   const bool has_messages = !makes_features && !scores && modalities.Find("message") != nullptr;
-  if (text == nullptr || (others && !sides.has_others) || has_messages) {
+  if (text == nullptr || (others && !model.others) || has_messages) {
     members.Refuse("modality_config",
-                   sides.has_others ? "an object with a member 'text', and none 'message'"
-                   : scores         ? "an object with the members 'text' and, if any, 'message'"
-                                    : "an object with the one member 'text'");
+                   model.others ? "an object with a member 'text', and none 'message'"
+                   : scores     ? "an object with the members 'text' and, if any, 'message'"
+                                : "an object with the one member 'text'");
     return;
   }
   const bool has_head = scores || settings->task == TransformerTask::kFillMask;
@@ -254,7 +254,7 @@ TransformerTask ReadTask(JsonMembers& members) {
 }
 
 Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
-                                                    const ModelSides& sides,
+                                                    const ModelModalities& model,
                                                     const FolderReading& reading) {
   TransformerSettings settings;
   for (const std::string_view name : kSettingsFiles) {
@@ -267,7 +267,7 @@ Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
     settings.max_seq_length = members.OptionalSize("max_seq_length");
     settings.lower_case = members.Bool("do_lower_case", false);
     settings.task = ReadTask(members);
-    ReadModalities(members, &settings, sides, reading);
+    ReadModalities(members, &settings, model, reading);
     ReadProcessing(members, &settings);
     for (const std::string_view key : {"model_args", "tokenizer_args", "config_args",
                                        "model_kwargs", "processor_kwargs", "config_kwargs"}) {
@@ -292,18 +292,18 @@ Status CheckIsJina(const Folder& folder) {
 }
 
 // The folder of the first module, and where that is a transformer its settings.
-Status OpenFirstModule(ModelFolder* found, ModelSides* sides, const FolderReading& reading) {
+Status OpenFirstModule(ModelFolder* found, ModelModalities* model, const FolderReading& reading) {
   const ModuleEntry& first = found->modules[0];
   found->path = first.path;
   if (!first.path.empty()) {
     ENCORE_ASSIGN_OR_RETURN(found->folder, Folder::Open(reading.folder.PathOf(first.path)));
   }
   if (IsTransformer(first.kind)) {
-    ENCORE_ASSIGN_OR_RETURN(*sides, FindSides(found->folder));
-    ENCORE_ASSIGN_OR_RETURN(found->settings, ReadTransformerSettings(first.path, *sides, reading));
+    ENCORE_ASSIGN_OR_RETURN(*model, FindModalities(found->folder));
+    ENCORE_ASSIGN_OR_RETURN(found->settings, ReadTransformerSettings(first.path, *model, reading));
   }
   if (first.of_jina) ENCORE_RETURN_IF_ERROR(CheckIsJina(found->folder));
-  if (first.kind == ModuleKind::kClipModel && !sides->makes_features) {
+  if (first.kind == ModuleKind::kClipModel && !model->pools_text) {
     return Status(ErrorCode::kUnsupported, std::string(kModulesFile) +
                                                ": CLIPModel is a module of models of texts and "
                                                "images; wanted a config.json of such a model in " +
@@ -356,17 +356,17 @@ std::string Within(std::string_view path, std::string_view name) {
 Result<ModelFolder> FindFolder(FolderUse use, const FolderReading& reading) {
   ModelFolder found{.folder = reading.folder};
   ENCORE_ASSIGN_OR_RETURN(found.modules, ReadModuleList(&found.routes, reading));
-  ModelSides sides;
+  ModelModalities model;
   if (found.has_modules()) {
-    ENCORE_RETURN_IF_ERROR(OpenFirstModule(&found, &sides, reading));
+    ENCORE_RETURN_IF_ERROR(OpenFirstModule(&found, &model, reading));
   } else {
     ENCORE_ASSIGN_OR_RETURN(found.model2vec, ReadModel2Vec(reading));
     if (!found.model2vec) {
       NoteIgnored(reading);
-      ENCORE_ASSIGN_OR_RETURN(sides, FindSides(reading.folder));
+      ENCORE_ASSIGN_OR_RETURN(model, FindModalities(reading.folder));
     }
   }
-  found.makes_features = sides.makes_features;
+  found.makes_features = model.pools_text;
   ENCORE_ASSIGN_OR_RETURN(found.kind, DecideKind(found, use, reading));
   return found;
 }

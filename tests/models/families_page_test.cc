@@ -46,7 +46,7 @@ std::vector<json> MembersOf(const std::string& cell) {
   return members;
 }
 
-internal::ModelPlan PlanOf(const std::string& name) {
+internal::ModelSpec PlanOf(const std::string& name) {
   std::vector<Decision> decisions;
   return *internal::ReadModelConfig(*internal::Folder::Open(kModels + name), false, &decisions);
 }
@@ -150,7 +150,7 @@ TEST(FamiliesPage, EachRowHasAFolderThatOpens) {
       ModelFolder folder(kModels + name);
       const Result<TextModel> model = folder.Open();
       ASSERT_TRUE(model.ok()) << name << ": " << model.status().message();
-      const internal::ModelPlan plan = PlanOf(name);
+      const internal::ModelSpec plan = PlanOf(name);
       head = head || !plan.head.out.empty();
       of_tokens = of_tokens || !plan.token_head.out.empty();
       of_masks = of_masks || !plan.language.decoder.empty();

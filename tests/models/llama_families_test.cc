@@ -109,7 +109,7 @@ TEST(LlamaFamilies, AbsentHeadsOfKeysAreThoseOfTheClass) {
     const Result<internal::Folder> opened = internal::Folder::Open(folder.File(""));
     ASSERT_TRUE(opened.ok()) << opened.status().message();
     std::vector<Decision> decisions;
-    const Result<internal::ModelPlan> plan =
+    const Result<internal::ModelSpec> plan =
         internal::ReadModelConfig(*opened, /*ignore_unknown_keys=*/false, &decisions);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     EXPECT_EQ(plan->encoder.layers.at(0).num_kv_heads, absent) << name;

@@ -390,7 +390,7 @@ TEST(ModelTokens, WhatTheTablesHaveNotIsRefused) {
   ExpectError(check({1, 2}, {}, {0, 1}), bad, {"seq_starts"});
   ExpectError(check({1, 2}, {}, {0, 3}), bad, {"seq_starts"});
   ExpectError(check({1, 2}, {}, {1, 2}), bad, {"seq_starts"});
-  ExpectError(check({1, 2}, {}, {0, 0, 2}), bad, {"sequence 0", "at least one token"});
+  ExpectError(check({1, 2}, {}, {0, 0, 2}), bad, {"seq_starts[1] is 0", "at least one token"});
   ExpectError(check({1, 2}, {}, {0, 3, 2}), bad, {"seq_starts"});
   EXPECT_TRUE(check(std::vector<int32_t>(160), {}, {0, 160}).ok());
   ExpectError(check(std::vector<int32_t>(161), {}, {0, 161}), bad,

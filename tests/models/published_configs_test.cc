@@ -21,14 +21,14 @@
 namespace encore {
 namespace {
 
-using internal::ModelPlan;
+using internal::ModelSpec;
 using nlohmann::json;
 
 json PublishedConfigs() {
   return json::parse(std::ifstream(ENCORE_TEST_DATA_DIR "/published_configs.json"));
 }
 
-Result<ModelPlan> Read(const json& config, std::vector<Decision>* decisions) {
+Result<ModelSpec> Read(const json& config, std::vector<Decision>* decisions) {
   const TemporaryFolder temporary;
   std::ofstream(temporary.File("config.json")) << config.dump();
   const std::string file = temporary.File("config.json");
@@ -38,7 +38,7 @@ Result<ModelPlan> Read(const json& config, std::vector<Decision>* decisions) {
 }
 
 // What encore makes of a configuration, in the members that `wanted` has.
-json Summary(const ModelPlan& config, const std::vector<Decision>& decisions, const json& wanted) {
+json Summary(const ModelSpec& config, const std::vector<Decision>& decisions, const json& wanted) {
   const std::vector<LayerConfig>& layers = config.encoder.layers;
   json all = {{"d_model", config.encoder.d_model},
               {"layers", layers.size()},
@@ -67,7 +67,7 @@ TEST(PublishedConfigs, AreReadWithEveryKey) {
     if (!entry.contains("want")) continue;
     SCOPED_TRACE(name);
     std::vector<Decision> decisions;
-    const Result<ModelPlan> config = Read(entry.at("config"), &decisions);
+    const Result<ModelSpec> config = Read(entry.at("config"), &decisions);
     ASSERT_TRUE(config.ok()) << config.status().message();
     const json& wanted = entry.at("want");
     EXPECT_EQ(Summary(*config, decisions, wanted), wanted);
@@ -84,7 +84,7 @@ TEST(PublishedConfigs, OfVariantsThatEncoreHasNotAreRefusedByName) {
     if (!entry.contains("refused")) continue;
     SCOPED_TRACE(name);
     std::vector<Decision> decisions;
-    const Result<ModelPlan> config = Read(entry.at("config"), &decisions);
+    const Result<ModelSpec> config = Read(entry.at("config"), &decisions);
     ASSERT_FALSE(config.ok());
     for (const json& part : entry.at("refused")) {
       EXPECT_NE(config.status().message().find(part.get<std::string>()), std::string::npos)
@@ -108,7 +108,7 @@ TEST(PublishedConfigs, KeysThatNoFamilyReadsAreTold) {
     json config = entry.at("config");
     config.update(more);
     std::vector<Decision> decisions;
-    const Result<ModelPlan> read = Read(config, &decisions);
+    const Result<ModelSpec> read = Read(config, &decisions);
     ASSERT_TRUE(read.ok()) << read.status().message();
     const json& wanted = entry.at("want");
     EXPECT_EQ(Summary(*read, decisions, wanted), wanted);

@@ -118,15 +118,15 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
       internal::Embeddings::Create(folder->config.embeddings, d_model, &folder->tensors), "IN");
   TokenizeOptions tokenize;
   tokenize.max_length = opened.max_length == 0
-                            ? embeddings.plan().usual_tokens()
-                            : std::min(opened.max_length, embeddings.plan().max_tokens());
+                            ? embeddings.spec().usual_tokens()
+                            : std::min(opened.max_length, embeddings.spec().max_tokens());
   std::vector<int32_t> ids;
   std::vector<uint8_t> type_ids;
   std::vector<size_t> starts = {0};
   const auto add = [&] {
     if (ids.empty()) return;
     const internal::TokenBatch batch = {.ids = ids,
-                                        .type_ids = embeddings.plan().type_vocab_size > 0
+                                        .type_ids = embeddings.spec().type_vocab_size > 0
                                                         ? std::span<const uint8_t>(type_ids)
                                                         : std::span<const uint8_t>(),
                                         .seq_starts = starts};

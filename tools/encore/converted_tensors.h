@@ -112,7 +112,7 @@ class ConvertedTensors {
 // ---- Folders (weights_folder.cc) ----------------------------------------------------------------
 
 struct WeightsFolder {
-  internal::ModelPlan config;
+  internal::ModelSpec config;
   internal::WeightFiles files;
   internal::ModelTensors tensors;
   EncoderWeights weights;                 // views of the files

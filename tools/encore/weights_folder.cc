@@ -78,7 +78,7 @@ void WantNothingAt(const std::string& out) {
 WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& option) {
   const internal::Folder folder = Take(internal::Folder::Open(path), option);
   std::vector<Decision> decisions;
-  internal::ModelPlan config =
+  internal::ModelSpec config =
       Take(internal::ReadModelConfig(folder, /*ignore_unknown_keys=*/true, &decisions), option);
   if (config.tasks.in_file) {
     throw Failure(option + ": " + Printable(path) +

@@ -6,6 +6,7 @@
 #include "encore/c_api.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -32,6 +33,8 @@ static_assert(ENCORE_UNSUPPORTED == static_cast<int>(ErrorCode::kUnsupported));
 static_assert(ENCORE_CORRUPT_DATA == static_cast<int>(ErrorCode::kCorruptData));
 static_assert(ENCORE_IO == static_cast<int>(ErrorCode::kIo));
 static_assert(ENCORE_OUT_OF_MEMORY == static_cast<int>(ErrorCode::kOutOfMemory));
+static_assert(ENCORE_CANCELLED == StatusInC(ErrorCode::kCancelled));
+static_assert(ENCORE_DEADLINE_EXCEEDED == StatusInC(ErrorCode::kDeadlineExceeded));
 static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
 static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
 static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
@@ -76,6 +79,23 @@ Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model
                 "the model was opened as ENCORE_KIND_TEXT; wanted ENCORE_KIND_MULTI_VECTOR");
 }
 
+Result<Executor> ExecutorOf(const encore_model& model, const encore_call_options* call) {
+  encore_call_options known;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(call, "encore_call_options", &known));
+  // A year: time points of nanoseconds do not hold all doubles.
+  constexpr double kMostSeconds = 366 * 86400.0;
+  if (!(known.seconds >= 0 && known.seconds <= kMostSeconds)) {
+    return InvalidArgument("call.seconds is " + std::to_string(known.seconds) + "; wanted 0 to " +
+                           std::to_string(kMostSeconds));
+  }
+  Executor executor = model.executor();
+  if (known.stop != nullptr) executor = executor.WithStop(&known.stop->flag);
+  if (known.seconds == 0) return executor;
+  using Clock = std::chrono::steady_clock;
+  const std::chrono::duration<double> most(known.seconds);
+  return executor.WithDeadline(Clock::now() + std::chrono::ceil<Clock::duration>(most));
+}
+
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
                          encore_encode_options* known, EncodeOptions* options) {
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", known));
@@ -83,7 +103,7 @@ Status ReadEncodeOptions(const encore_model& model, const encore_encode_options*
   ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known->normalize, ENCORE_NO));
   ENCORE_RETURN_IF_ERROR(CheckChoice("task", known->task, ENCORE_TASK_DOCUMENT));
   ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", known->reserved, 0));
-  options->executor = model.executor();
+  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known->call));
   if (known->prompt_name != nullptr) options->prompt_name = known->prompt_name;
   if (known->prompt != nullptr) options->prompt = known->prompt;
   options->normalize = YesOrNo(known->normalize);
@@ -185,7 +205,7 @@ Status ReadScoreOptions(const encore_model& model, const encore_score_options* g
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
   ENCORE_RETURN_IF_ERROR(
       CheckChoice("activation", known.activation, ENCORE_ACTIVATION_AS_CLASSIFIER));
-  options->executor = model.executor();
+  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known.call));
   if (known.activation != ENCORE_ACTIVATION_AS_FOLDER) {
     options->activation = static_cast<ScoreActivation>(known.activation - 1);
   }
@@ -279,6 +299,21 @@ encore_status encore_open(const char* folder, const encore_open_options* options
 }
 
 void encore_free(encore_model* model) { delete model; }
+
+encore_status encore_stop_new(encore_stop** stop) {
+  return encore::internal::CallInC([stop]() -> encore::Status {
+    if (stop == nullptr) return encore::internal::NullArgument("stop");
+    *stop = nullptr;
+    *stop = new encore_stop;
+    return {};
+  });
+}
+
+void encore_stop_set(encore_stop* stop, int32_t stopped) {
+  if (stop != nullptr) stop->flag.store(stopped != 0, std::memory_order_relaxed);
+}
+
+void encore_stop_free(encore_stop* stop) { delete stop; }
 
 size_t encore_dimensions(const encore_model* model) {
   if (model == nullptr) return 0;

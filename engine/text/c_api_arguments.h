@@ -32,6 +32,10 @@ template <>
 inline constexpr size_t kFirstSize<encore_open_options> = offsetof(encore_open_options, precision);
 template <>
 inline constexpr size_t kFirstSize<encore_encode_options> = offsetof(encore_encode_options, task);
+template <>
+inline constexpr size_t kFirstSize<encore_score_options> = offsetof(encore_score_options, call);
+template <>
+inline constexpr size_t kFirstSize<encore_label_options> = offsetof(encore_label_options, call);
 
 // The caller's options, or the defaults for NULL and for fields that the caller does not know. T is
 // a struct that begins with its size.

@@ -6,6 +6,7 @@
 #ifndef ENCORE_ENGINE_TEXT_C_API_CALL_H_
 #define ENCORE_ENGINE_TEXT_C_API_CALL_H_
 
+#include <atomic>
 #include <exception>
 #include <new>
 #include <optional>
@@ -27,17 +28,29 @@ struct encore_model {
   encore::Executor executor() const { return pool ? pool->executor() : encore::Executor::Inline(); }
 };
 
+struct encore_stop {
+  std::atomic<bool> flag{false};
+};
+
 namespace encore::inline v0_1::internal {
 
 // The model as the kind that a call wants. kInvalidArgument for NULL, kUnsupported for the other.
 Result<const TextEncoder*> TextEncoderOf(const encore_model* model);
 Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model);
 
+// The model's threads for one call. `call` may be NULL.
+Result<Executor> ExecutorOf(const encore_model& model, const encore_call_options* call);
+
 // What encode calls have in common.
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
                          encore_encode_options* known, EncodeOptions* options);
 
 void SetLastError(std::string_view sentence) noexcept;
+
+// ENCORE_INTERNAL took the number after kOutOfMemory.
+constexpr encore_status StatusInC(ErrorCode code) {
+  return static_cast<encore_status>(code) + (code > ErrorCode::kOutOfMemory ? 1 : 0);
+}
 
 // function(arguments...) returns a Status; nothing that it throws gets out.
 template <typename F, typename... Arguments>
@@ -46,7 +59,7 @@ encore_status CallInC(F function, const Arguments&... arguments) noexcept {
     const Status status = function(arguments...);
     if (status.ok()) return ENCORE_OK;
     SetLastError(status.message());
-    return static_cast<encore_status>(status.code());
+    return StatusInC(status.code());
   } catch (const std::bad_alloc&) {
     SetLastError("out of memory");
     return ENCORE_OUT_OF_MEMORY;

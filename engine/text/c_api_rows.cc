@@ -165,7 +165,7 @@ Status ReadLabelOptions(const encore_model& model, const encore_label_options* g
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_label_options", &known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
   ENCORE_RETURN_IF_ERROR(CheckChoice("aggregation", known.aggregation, ENCORE_AGGREGATION_MAX));
-  options->executor = model.executor();
+  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known.call));
   options->aggregation = kAggregations[known.aggregation];
   options->batch_tokens = known.batch_tokens;
   if (known.ignored == nullptr) {

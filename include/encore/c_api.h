@@ -43,7 +43,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 6
+#define ENCORE_C_API_VERSION 7
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -54,7 +54,9 @@ typedef int32_t encore_status;
 #define ENCORE_CORRUPT_DATA 4      // a file breaks its format
 #define ENCORE_IO 5                // the operating system refused to read
 #define ENCORE_OUT_OF_MEMORY 6
-#define ENCORE_INTERNAL 7  // a defect of encore
+#define ENCORE_INTERNAL 7           // a defect of encore
+#define ENCORE_CANCELLED 8          // by encore_stop; since version 7
+#define ENCORE_DEADLINE_EXCEEDED 9  // of encore_call_options; since version 7
 
 // A sentence that says what was found and what was wanted, in UTF-8, cut to 2047 bytes: of the last
 // call on this thread that failed; "" if none has. Valid until the next call on this thread that
@@ -74,6 +76,21 @@ typedef struct encore_text {
   const char* data;
   size_t size;  // bytes
 } encore_text;
+
+// A flag that ends calls early. Any thread may set it (1) and take it back (0) at any time, and any
+// number of calls may have it. Since version 7.
+typedef struct encore_stop encore_stop;
+ENCORE_API encore_status encore_stop_new(encore_stop** stop);
+ENCORE_API void encore_stop_set(encore_stop* stop, int32_t stopped);
+// When no call has it any more. NULL is allowed.
+ENCORE_API void encore_stop_free(encore_stop* stop);
+
+// When a call ends before its work is done (Executor::WithStop in executor.h). Since version 7.
+typedef struct encore_call_options {
+  size_t size;              // sizeof(encore_call_options)
+  const encore_stop* stop;  // NULL: none. Once it is set: ENCORE_CANCELLED
+  double seconds;           // of this call at most, then ENCORE_DEADLINE_EXCEEDED; 0: any number
+} encore_call_options;
 
 // A choice that may be left to the model's folder.
 #define ENCORE_AS_FOLDER 0
@@ -173,6 +190,7 @@ typedef struct encore_encode_options {
   int32_t task;            // ENCORE_TASK_...
   int32_t reserved;        // 0
   size_t max_active_dims;  // of a sparse vector only the largest so many; 0: as the folder says
+  const encore_call_options* call;  // NULL: the defaults; since version 7
 } encore_encode_options;
 
 // vectors [count, dimensions], row-major, in the order of the texts; its size `capacity` is in
@@ -199,6 +217,7 @@ typedef struct encore_score_options {
   int32_t plain_text;
   int32_t activation;
   size_t batch_tokens;
+  const encore_call_options* call;  // since version 7
 } encore_score_options;
 
 // scores [count]: of the pairs (query, document), larger is better. For rerankers (one label). The
@@ -299,6 +318,7 @@ typedef struct encore_label_options {
   const char* const* ignored;
   size_t ignored_count;
   size_t batch_tokens;
+  const encore_call_options* call;  // since version 7
 } encore_label_options;
 
 // Names, personal data and the like (TextEncoder::FindEntities): a row is an entity, with its label

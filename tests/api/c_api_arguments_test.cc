@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -17,6 +18,59 @@
 
 namespace encore {
 namespace {
+
+// Each kind of options has a call that a flag and a time end.
+TEST_F(CApiTest, CallsEndEarly) {
+  const Model dense(folder());
+  const TextFolder classifier_folder("classifier");
+  const Model classifier(classifier_folder.path());
+  const encore_text text = Text("the cat sat");
+  float values[kD];
+  const auto encode = [&](const encore_call_options* call) {
+    auto options = Sized<encore_encode_options>();
+    options.call = call;
+    return encore_encode(dense, &text, 1, &options, values, kD, nullptr, nullptr);
+  };
+  const auto classify = [&](const encore_call_options* call) {
+    auto options = Sized<encore_score_options>();
+    options.call = call;
+    return encore_classify(classifier, &text, nullptr, 1, &options, values, kD, nullptr, nullptr);
+  };
+  const auto entities = [&](const encore_call_options* call) {
+    auto options = Sized<encore_label_options>();
+    options.call = call;
+    encore_rows* rows = nullptr;
+    const encore_status status = encore_find_entities(dense, &text, 1, &options, &rows);
+    encore_rows_free(rows);
+    return status;
+  };
+  encore_stop* stop = nullptr;
+  ASSERT_EQ(encore_stop_new(&stop), ENCORE_OK);
+  auto call = Sized<encore_call_options>();
+  call.stop = stop;
+  call.seconds = 3600;
+  EXPECT_EQ(encode(&call), ENCORE_OK);
+  EXPECT_EQ(classify(&call), ENCORE_OK);
+  encore_stop_set(stop, 1);
+  ExpectFailure(encode(&call), ENCORE_CANCELLED, {"stop"});
+  ExpectFailure(classify(&call), ENCORE_CANCELLED, {"stop"});
+  encore_stop_set(stop, 0);
+  EXPECT_EQ(encode(&call), ENCORE_OK);
+  call.seconds = 1e-9;
+  ExpectFailure(encode(&call), ENCORE_DEADLINE_EXCEEDED, {"deadline"});
+  ExpectFailure(classify(&call), ENCORE_DEADLINE_EXCEEDED, {"deadline"});
+  for (const double seconds : {-1.0, 1e12, std::nan(""), HUGE_VAL}) {
+    call.seconds = seconds;
+    ExpectFailure(encode(&call), ENCORE_INVALID_ARGUMENT, {"call.seconds"});
+    ExpectFailure(entities(&call), ENCORE_INVALID_ARGUMENT, {"call.seconds"});
+  }
+  call.size = 3;
+  ExpectFailure(encode(&call), ENCORE_INVALID_ARGUMENT, {"encore_call_options"});
+  encore_stop_free(stop);
+  encore_stop_free(nullptr);
+  encore_stop_set(nullptr, 1);
+  ExpectFailure(encore_stop_new(nullptr), ENCORE_INVALID_ARGUMENT, {"stop", "NULL"});
+}
 
 TEST_F(CApiTest, NullPointersAreErrors) {
   encore_model* model = reinterpret_cast<encore_model*>(8);

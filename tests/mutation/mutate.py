@@ -37,7 +37,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = ROOT / "build/mutants"
 SOURCES, BUILD = HERE / "src", HERE / "bin"
 TABLE, UNITS, RESULTS = HERE / "mutants.json", HERE / "units.json", HERE / "results.json"
-FOLDERS = ["nn", "ops", "io", "base", "platform", "text", "tokenizer", "models"]
+FOLDERS = ["nn", "ops", "io", "base", "platform", "text", "tokenizer",
+           "models", "c_api"]
 CMAKE = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release", "-DENCORE_QUICK_BUILD=ON",
          "-DENCORE_SIMD=widths", "-DENCORE_FEW_TILES=ON", "-DENCORE_BUILD_BENCHMARKS=OFF",
          "-DENCORE_BUILD_TOOLS=OFF", "-DENCORE_INSTALL=OFF",

@@ -2,7 +2,7 @@
 //
 // Checks of the C interface's arguments, and their sentences.
 
-#include "engine/text/c_api_arguments.h"
+#include "engine/c_api/arguments.h"
 #include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {

@@ -14,8 +14,8 @@
 #include "encore/max_sim.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/text/c_api_arguments.h"
-#include "engine/text/c_api_call.h"
+#include "engine/c_api/arguments.h"
+#include "engine/c_api/call.h"
 
 namespace encore::inline v0_1::internal {
 namespace {

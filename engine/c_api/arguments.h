@@ -3,8 +3,8 @@
 // Arguments of the C interface: pointers and structs that anybody may have filled in, checked and
 // turned into C++.
 
-#ifndef ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
-#define ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
+#ifndef ENCORE_ENGINE_C_API_ARGUMENTS_H_
+#define ENCORE_ENGINE_C_API_ARGUMENTS_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -98,4 +98,4 @@ void CopyCounts(const TextCounts& counts, size_t* tokens, size_t* cut);
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_TEXT_C_API_ARGUMENTS_H_
+#endif  // ENCORE_ENGINE_C_API_ARGUMENTS_H_

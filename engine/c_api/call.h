@@ -3,8 +3,8 @@
 // What the C interface's calls share: the model, and the way from a Status or an exception to a
 // code and a sentence.
 
-#ifndef ENCORE_ENGINE_TEXT_C_API_CALL_H_
-#define ENCORE_ENGINE_TEXT_C_API_CALL_H_
+#ifndef ENCORE_ENGINE_C_API_CALL_H_
+#define ENCORE_ENGINE_C_API_CALL_H_
 
 #include <atomic>
 #include <exception>
@@ -74,4 +74,4 @@ encore_status CallInC(F function, const Arguments&... arguments) noexcept {
 
 }  // namespace encore::internal
 
-#endif  // ENCORE_ENGINE_TEXT_C_API_CALL_H_
+#endif  // ENCORE_ENGINE_C_API_CALL_H_

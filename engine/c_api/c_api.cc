@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The C interface over TextEncoder: the model with its threads, the calls, the sentence of the last
-// failure. c_api_rows.cc has the calls whose results are of a size of their own.
+// failure. rows.cc has the calls whose results are of a size of their own.
 
 #include "encore/c_api.h"
 

@@ -57,7 +57,7 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.out.c[j] + i * t.out.ldc);
+      for (size_t j = 0; j < NV; ++j) internal::PrefetchWrite(t.out.c[j] + i * t.out.ldc);
     }
   }
   const auto step = [&](V(&sums)[MR][NV]) HWY_ATTR {
@@ -70,7 +70,7 @@ HWY_NOINLINE void RunFreeTile(const GemmTile& t) {
                                     ? 1
                                     : HWY_MAX(NV * kLanes * sizeof(float) / 64, size_t{1});
       ENCORE_UNROLL
-      for (size_t line = 0; line < kLines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
+      for (size_t line = 0; line < kLines; ++line) internal::PrefetchL2(prefetch + 64 * line);
       prefetch += prefetch_step;
     }
     ENCORE_UNROLL

@@ -12,7 +12,7 @@
 #include <limits>
 #include <string_view>
 
-#include "engine/kernels/elementwise.h"
+#include "encore/layer.h"
 #include "reference/accuracy.h"
 #include "reference/elementwise.h"
 

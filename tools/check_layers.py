@@ -65,7 +65,6 @@ EXCEPTIONS = {
     "tools/encore/definitions.h": ["reference/exhaustive", "reference"],
     # Holds no reference, but the list of kernels that are checked against one.
     "reference/accuracy.h": ["engine/kernels"],
-    "reference/tile_accuracy.h": ["engine/kernels"],
     # Draw weights, tensor after tensor of the engine's table, and round them to bf16 and f16.
     "reference/layer_weights.cc": [LAYER_TABLE],
     "reference/encoder_model.cc": ["engine/base"],

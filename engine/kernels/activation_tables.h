@@ -5,9 +5,9 @@
 // numbers only; activation_math-inl.h evaluates them.
 //
 // Minimax by the Remez algorithm on the absolute error of f; the largest |a error| with the rounded
-// coefficients stands at each table, in halves of an f32 ulp of a. Centres are chosen so that f is
-// an f32 to some 30 bits there, and rounding the first coefficient costs nothing (Gal's accurate
-// tables). The last interval ends at its own centre with f = 0, so what lies beyond is clamped to
+// coefficients is given at each table, in halves of an f32 ulp of a. Centres are chosen so that f
+// is an f32 to some 30 bits there, and rounding the first coefficient costs nothing (Gal's accurate
+// tables). The last interval ends at its own centre with f = 0, so larger a are clamped to
 // it and gives exactly 0. Made by tests/make/vec_math_coefficients.py.
 
 #ifndef ENCORE_ENGINE_KERNELS_ACTIVATION_TABLES_H_

@@ -2,7 +2,7 @@
 //
 // For files whose kernels are the same on several AVX-512 targets: those named by
 // ENCORE_SAME_ON_AVX3, if it is not defined all but AVX3, are left out, and ENCORE_DISPATCH
-// (dispatch.h) takes the next best there. Include it before any header of Highway. The list of
+// (dispatch.h) uses the next best there. Include it before any header of Highway. The list of
 // targets comes from tools/cmake/EncoreCompileOptions.cmake.
 
 #ifndef ENCORE_ENGINE_KERNELS_FEWER_AVX3_H_

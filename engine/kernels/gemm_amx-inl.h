@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of int8 and bf16 by AMX: 16 rows at a time, 16 columns and 16 groups of k (64 elements
-// of int8, 32 of bf16) an instruction, of the same packed panels as other kernels take: a tile of B
-// is 16 groups of 16 columns where they lie. Included once for each SIMD target.
+// of int8, 32 of bf16) an instruction, on the packed panels of the other kernels: a tile of B
+// is 16 groups of 16 columns, read in place. Included once for each SIMD target.
 //
 // int8: the same integers as those of any other kernel.
 // bf16: the instruction sums the products of 16 even elements in one chain of FMAs from zero, those
@@ -164,7 +164,7 @@ HWY_NOINLINE void Run(const Block& block) {
     Load<6>(a, lda);
     Row<0, kCols, kInteger>(b, ldb);
     for (size_t line = lines; line != 0; --line, prefetch += kLine) {
-      ENCORE_PREFETCH_L2(prefetch);
+      PrefetchL2(prefetch);
     }
     if constexpr (kRowTiles == 2) {
       Load<6>(a + kRows * lda, lda);

@@ -3,7 +3,7 @@
 // The bf16 micro-kernels of every SIMD target. A group is a pair of elements, and its products are
 // two FMAs, the odd element's first: as VDPBF16PS has it on targets that have that instruction, and
 // by f32 FMAs on others. There, rows of A are floats that are bf16 numbers, so that each is
-// broadcast by a load, and the odd one of a pair lies first, as f32 tiles take them. NEON's BFDOT
+// broadcast by a load, and the odd one of a pair is first, as f32 tiles need it. NEON's BFDOT
 // rounds otherwise and is not used. AMX sums in another order: a kernel of its own, for those who
 // ask for it.
 
@@ -76,7 +76,7 @@ struct PackBf16 {
     for (; i + lanes <= count; i += lanes) hn::StoreU(narrow(hn::LoadU(d, in + i)), du16, to + i);
     if (i < count) hn::StoreN(narrow(hn::LoadN(d, in + i, count - i)), du16, to + i, count - i);
   }
-  // Values of attention lie in rows: two of them make a row of words.
+  // Values of attention are rows: two of them make a row of words.
   static void PackRows(const float* b, ptrdiff_t stride, size_t k, size_t cols, size_t nr,
                        uint32_t* out) {
     const GemmTagF32 d;
@@ -190,7 +190,7 @@ struct TypeBf16 {
   static constexpr size_t kMaxMr[] = {0, 8, 4, 2, 0};
   static constexpr size_t kBestNv = 2;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 3, 2}, {0, 2, 0}, {}};
-#else  // 16 registers, and without FMA each product takes one more
+#else  // 16 registers, and without FMA each product needs one more
   static constexpr size_t kMaxMr[] = {0, 6, 3, 2, 0};
   static constexpr size_t kBestNv = 2;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 2, 0}, {}, {}};

@@ -49,7 +49,7 @@ struct TypeF32 {
   static constexpr size_t kBestNv = 3;
   // For 8 accumulators or more.
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 3}, {0, 3, 2}, {}};
-#else  // 16 registers, and without FMA the product takes one more
+#else  // 16 registers, and without FMA the product needs one more
   static constexpr size_t kMaxMr[] = {0, 8, 6, 3, 0};
   static constexpr size_t kBestNv = 2;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {0, 4, 2}, {0, 3, 0}, {}};

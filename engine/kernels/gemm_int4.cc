@@ -78,7 +78,7 @@ HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) {
 constexpr size_t kMaxMr[] = {0, 12, 6, 4};
 constexpr bool kKeepsSums = true;
 #elif HWY_ARCH_X86 && HWY_TARGET >= HWY_SSE4
-// 16 registers, and a product takes the place of an operand.
+// 16 registers, and a product overwrites an operand.
 constexpr size_t kMaxMr[] = {0, 3, 3};
 constexpr bool kKeepsSums = false;
 #else  // 16 registers
@@ -124,7 +124,7 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
   }
   ENCORE_NO_UNROLL
   for (size_t g = chunk.groups; g != 0; --g) {
-    for (size_t line = 0; line < chunk.lines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
+    for (size_t line = 0; line < chunk.lines; ++line) PrefetchL2(prefetch + 64 * line);
     prefetch += chunk.prefetch_step;
     hn::Vec<TagSum> sums[MR][NV];
     ENCORE_UNROLL
@@ -217,7 +217,7 @@ HWY_INLINE void UnpackGroup(const uint8_t* HWY_RESTRICT packed, int8_t* HWY_REST
   }
 }
 
-// At most kMaxRows, whose sums take 12 KiB of stack at the most.
+// At most kMaxRows, whose sums are 12 KiB of stack at most.
 constexpr size_t kMaxRows = 64;
 template <size_t NV>
 void RunSomeRows(const GemmTile& tile, size_t rows) {
@@ -230,7 +230,7 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
     for (size_t j = 0; j < kNr; j += kLanes) {
       hn::Store(hn::LoadU(d, tile.in.init + i * tile.in.ld_init + j), d, acc + i * kNr + j);
       // To be in L1 in the end.
-      ENCORE_PREFETCH_WRITE(tile.out.c[j / kLanes] + i * tile.out.ldc);
+      PrefetchWrite(tile.out.c[j / kLanes] + i * tile.out.ldc);
     }
   }
   const EvenSplit split(rows, (rows + kMaxMr[NV] - 1) / kMaxMr[NV]);

@@ -38,7 +38,7 @@ using AElement = uint8_t;
 using BElement = int8_t;
 using TagA = hn::Repartition<uint8_t, GemmTagF32>;
 #else
-using AElement = uint16_t;  // 0 .. 255, as the instruction takes both
+using AElement = uint16_t;  // 0 .. 255, as the instruction wants both
 using BElement = int16_t;
 using TagA = hn::Repartition<int16_t, GemmTagF32>;
 #endif

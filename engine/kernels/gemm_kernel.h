@@ -3,7 +3,7 @@
 // The micro-kernels of the matrix product of one element type and SIMD target, as plain function
 // pointers, and what the loops above need to know of the type.
 //
-// Elements lie in groups of `kr` along k: 1 for f32, 2 for bf16, 4 for int8 (2 where it is widened
+// Elements are grouped by `kr` along k: 1 for f32, 2 for bf16, 4 for int8 (2 where it is widened
 // to 16 bits). Rows of A and packed panels of B are whole groups, filled up with zeros. All counts
 // along k below are of groups.
 //
@@ -140,7 +140,7 @@ struct GemmKernel {
   static constexpr size_t kMaxWideMr = 2;
   // Rows [0, rows) of a slice, rows >= 1, of panels NV vectors wide: by microtiles, or by a kernel
   // of all rows at once. Slices are cut at multiples of 16 groups. Of integers, init_scale and
-  // scale are null. `slice` comes with the pointers of row 0, and goes with others.
+  // scale are null. The pointers in `slice` are those of row 0; after the call they are others.
   using RunFn = void (*)(GemmTile& slice, size_t rows);
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what
@@ -158,7 +158,7 @@ struct GemmKernel {
   using PackLhsFn = void (*)(const LhsToPack& rows);
 
   const char* target;         // Highway's name of the SIMD target, or "AMX"
-  bool integer = false;       // int8 and int4; int8's sums are int32_t, and its `pack` takes floats
+  bool integer = false;       // int8 and int4; int8's sums are int32_t, and its `pack` reads floats
                               // that are integers
   size_t a_bytes;             // of an element of A
   size_t b_bytes;             // and of B; of int4 0, whose groups are kInt4GroupBytes
@@ -180,7 +180,7 @@ struct GemmKernel {
   // Bytes of one column of a group of B.
   size_t group_bytes() const { return is_int4() ? kInt4GroupBytes : kr * b_bytes; }
   bool is_int4() const { return b_bytes == 0; }
-  // Where element i of a row of A lies, in elements: bf16 as floats has the odd one of a pair
+  // The index of element i of a row of A: bf16 as floats has the odd one of a pair
   // first.
   size_t PlaceInA(size_t i) const { return kr == 2 && a_bytes == sizeof(float) ? i ^ 1 : i; }
   size_t max_nv() const {

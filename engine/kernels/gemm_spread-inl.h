@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Products of bf16 by FMAs for many rows: a piece of a panel is spread to floats once, and the f32
-// tiles take all rows past it, two steps a group, the odd element's first. The bits are those of
+// tiles multiply all rows by it, two steps a group, the odd element's first. The bits are those of
 // the bf16 tiles, which spread the panel again for every tile of rows. Included once for each SIMD
 // target.
 
@@ -30,9 +30,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 // In gemm_f32.cc.
 const WidthKernels& TargetWidthF32(size_t nv);
 
-// Groups of a piece of a panel, and rows whose sums rest in memory between pieces: 18 KiB of floats
-// and 9 of sums at most, on the stack. A tile of four rows and three vectors then has 24 loads and
-// stores of sums for 2,304 FMAs with 8 lanes, for half of these with 16.
+// Groups of a piece of a panel, and rows whose sums are kept in memory between pieces: 18 KiB of
+// floats and 9 of sums at most, on the stack. A tile of four rows and three vectors then has 24
+// loads and stores of sums for 2,304 FMAs with 8 lanes, for half of these with 16.
 template <size_t NV>
 inline constexpr size_t kSpreadGroups = HWY_MIN(size_t{96},
                                                 2304 / (NV * hn::MaxLanes(GemmTagF32())));
@@ -66,7 +66,7 @@ HWY_NOINLINE void RunSpreadBlock(const GemmTile& all, size_t rows) {
   HWY_ALIGN Accumulator sums[kSpreadRows<NV> * kWidth];
   const WidthKernels& f32 = TargetWidthF32(NV);
   const EvenSplit split(rows, (rows + f32.max_mr - 1) / f32.max_mr);
-  // Of what comes next in memory, each tile asks for its share.
+  // Each tile prefetches its share of the memory that follows.
   const size_t share = (all.in.prefetch_step + 2 * split.parts - 1) / (2 * split.parts);
   size_t done = 0;
   do {

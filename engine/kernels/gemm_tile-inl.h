@@ -22,10 +22,10 @@
 
 #include <cstddef>
 
+#include "engine/base/prefetch.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/unroll.h"
-#include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
 // Keeps a vector in a register at this point. Without it g++ 12 merges accumulators that start from
@@ -38,17 +38,6 @@
 #define ENCORE_PIN(v) asm("" : "+w"((v).raw))
 #else
 #define ENCORE_PIN(v)
-#endif
-
-// hwy::Prefetch asks for L1, which the tiles of a panel need for themselves.
-#if HWY_COMPILER_MSVC
-#define ENCORE_PREFETCH_L1(p) hwy::Prefetch(p)
-#define ENCORE_PREFETCH_L2(p) hwy::Prefetch(p)
-#define ENCORE_PREFETCH_WRITE(p) hwy::Prefetch(p)
-#else
-#define ENCORE_PREFETCH_L1(p) __builtin_prefetch(p, 0 /* read */, 3 /* L1 */)
-#define ENCORE_PREFETCH_L2(p) __builtin_prefetch(p, 0 /* read */, 2 /* L2 */)
-#define ENCORE_PREFETCH_WRITE(p) __builtin_prefetch(p, 1 /* write */, 3 /* L1 */)
 #endif
 
 HWY_BEFORE_NAMESPACE();
@@ -231,7 +220,7 @@ HWY_INLINE void StepWide(const typename Type::Word* HWY_RESTRICT b, const char* 
     const size_t panel = j / kNv;
     const auto bj = Type::Load(b + panel * stride + j % kNv * kLanes);
     if (j % kNv * kLanes * sizeof(*b) % 64 == 0) {
-      ENCORE_PREFETCH_L2(prefetch + panel * panel_stride + j % kNv * kLanes * sizeof(*b));
+      PrefetchL2(prefetch + panel * panel_stride + j % kNv * kLanes * sizeof(*b));
     }
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) acc[i][j] = Type::MulAdd(ak[i], bj, acc[i][j]);
@@ -283,14 +272,14 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     ENCORE_UNROLL
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
-      for (size_t j = 0; j < NV; ++j) ENCORE_PREFETCH_WRITE(t.out.c[j] + i * t.out.ldc);
+      for (size_t j = 0; j < NV; ++j) PrefetchWrite(t.out.c[j] + i * t.out.ldc);
     }
     if (t.out.residual.data != nullptr) {
       ENCORE_UNROLL
       for (size_t i = 0; i < MR; ++i) {
         ENCORE_UNROLL
         for (size_t j = 0; j < NV; ++j) {
-          ENCORE_PREFETCH_L1(t.out.residual.data + i * t.out.residual.ld + j * kLanes);
+          PrefetchL1(t.out.residual.data + i * t.out.residual.ld + j * kLanes);
         }
       }
     }
@@ -311,7 +300,7 @@ HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
     if constexpr (kPrefetch != kNoLine) {
       constexpr size_t kLines = kPrefetch == kOneLine ? 1 : PrefetchLines<Type, NV>();
       ENCORE_UNROLL
-      for (size_t line = 0; line < kLines; ++line) ENCORE_PREFETCH_L2(prefetch + 64 * line);
+      for (size_t line = 0; line < kLines; ++line) PrefetchL2(prefetch + 64 * line);
       prefetch += prefetch_step;
     }
     ENCORE_UNROLL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights in 4 bits: how 32 numbers become integers and a scale, and where those lie in a panel of
+// Weights in 4 bits: how 32 numbers become integers and a scale, and their layout in a panel of
 // the int4 kernel (gemm_kernel.h).
 
 #ifndef ENCORE_ENGINE_KERNELS_INT4_GROUPS_H_

@@ -41,7 +41,7 @@ struct Lanes16 {
   VecLanes v[kLaneVecs];
 };
 
-// How many of the elements [c, c + kLanes) lie below `end`.
+// How many of the elements [c, c + kLanes) are below `end`.
 HWY_INLINE size_t CountBelow(size_t end, size_t c) {
   return c >= end ? 0 : HWY_MIN(end - c, kLanes);
 }
@@ -66,7 +66,7 @@ HWY_INLINE float CombineVec(D /*d*/, hn::Vec<D> v, Op op) {
   return hn::GetLane(v);
 }
 
-// Combines all 16 in the tree; op(a, b) takes vectors of any size.
+// Combines all 16 in the tree; op(a, b) for vectors of any size.
 template <class Op>
 HWY_INLINE float CombineLanes(Lanes16 lanes, Op op) {
   for (size_t half = kLaneVecs / 2; half != 0; half /= 2) {
@@ -123,7 +123,7 @@ HWY_INLINE VecRows SumLanes(const Lanes16 (&rows)[R]) {
   return CombineRows(rows, [](auto a, auto b) HWY_ATTR { return hn::Add(a, b); });
 }
 
-// Of the numbers; a NaN may be lost, and has to reach the result on another way.
+// Of numbers: a NaN may be lost, and has to reach the result in another way.
 template <size_t R>
 HWY_INLINE VecRows MaxLanes16(const Lanes16 (&rows)[R]) {
   return CombineRows(rows, [](auto a, auto b) HWY_ATTR { return hn::Max(a, b); });

@@ -51,7 +51,7 @@ struct InputRows {
   const RowQuant* quant;  // [rows], or null
 
   static InputRows Of(const PackedLhs& rows) { return {rows.data, rows.stride, rows.quant}; }
-  // Of a kernel that takes rows of floats as they are.
+  // For a kernel that reads rows of floats as they are.
   static InputRows Of(const ConstRows& rows) {
     return {reinterpret_cast<const std::byte*>(rows.data), rows.ld * sizeof(float), nullptr};
   }

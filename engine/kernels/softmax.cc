@@ -231,8 +231,8 @@ void SoftmaxRows(const float* x, size_t ldx, float* y, size_t ldy, size_t rows, 
   });
 }
 
-// A scale that the exponential does not take (negative, 0, NaN, out of range) is multiplied in, and
-// becomes 1.
+// A scale outside the range of the exponential (negative, 0, NaN, out of range) is multiplied in,
+// and becomes 1.
 ScoreTile WithGoodScale(const ScoreTile& tile) {
   if (tile.additive != nullptr ||
       (tile.scale >= kLeastExpScale && tile.scale <= kLargestExpScale)) {

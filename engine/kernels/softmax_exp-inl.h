@@ -28,7 +28,7 @@ alignas(64) inline constexpr int32_t kEighthPowerWords[16] = {
     0x3f800000, 0x3f7b95c2, 0x3f7837f0, 0x3f75fed7, 0x3f7504f3, 0x3f75672a, 0x3f7744fd, 0x3f7ac0c7,
 };
 
-// The scales that ExpNonPositive takes; their cubes are far from the ends of f32's range.
+// The range of scales of ExpNonPositive; their cubes are far from the ends of f32's range.
 inline constexpr float kLeastExpScale = 0x1p-20f;
 inline constexpr float kLargestExpScale = 0x1p20f;
 

@@ -32,7 +32,7 @@ enum class ScoreKind { kPlain, kMasked };
 // and the ones before first[r].
 enum class Limits { kNone, kEnd, kBoth };
 
-// A strip is R rows: where z comes from and where results go. Multiples of 16 cut the elements into
+// A strip is R rows: pointers to z and to the results. Multiples of 16 cut the elements into
 // those that no row sees (before lead, and from some on), those that all rows see (from .. full),
 // and two parts between these, where vectors are masked.
 template <ScoreKind kKind, Limits kLimits, size_t R>
@@ -85,7 +85,8 @@ HWY_INLINE hn::Mask<TagLanes> SeenFrom(const Strip& strip, size_t r, size_t c) {
   return hn::AndNot(hn::FirstN(d, CountBelow(strip.first[r], c)), below);
 }
 
-// LoadScores of those that the row sees; -inf, which neither maximum nor sum notices, for the rest.
+// LoadScores of those that the row sees; -inf, which neither maximum nor sum notices, for the
+// others.
 template <class Strip>
 HWY_INLINE VecLanes LoadScoresN(const Strip& strip, size_t r, size_t c) {
   const TagLanes d;

@@ -7,7 +7,7 @@
 // target with FMA gives the same bits. Errors are over all floats, measured by `encore verify`,
 // which tries every one of them; targets without FMA (SSE4, SSE2, EMU128) are listed apart. Unless
 // said otherwise results may be subnormal and then hold the same bound, in ulps of the subnormal.
-// The rounding mode must be to nearest, denormals must not be flushed. Coefficients come from
+// The rounding mode must be to nearest, denormals must not be flushed. Coefficients are made by
 // tests/make/vec_math_coefficients.py.
 
 #include <cstdint>
@@ -94,8 +94,8 @@ HWY_INLINE X MaxMinusZero(D d, const X& x) {
 #if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128 && HWY_TARGET != HWY_SCALAR
   return each::Max(hn::Set(d, -0.0f), x);
 #else
-  // In portable code clang 14 takes the choice between x and a constant -0 for a maximum, and makes
-  // -0 of 0.
+  // In portable code clang 14 turns the choice between x and a constant -0 into a maximum, and
+  // makes -0 of 0.
   return each::IfThenElse(each::Lt(x, hn::Zero(d)), each::And(x, hn::SignBit(d)), x);
 #endif
 }
@@ -167,7 +167,7 @@ HWY_INLINE auto OctaveIndex(D d, const X& a, float scale) {
 // e^x. 0 below -103.98, inf above 88.73. Largest error 1 ulp (measured 0.7852; without FMA 0.7712).
 // Monotone.
 //   e^x = 2^n 2^(i / 8) e^r with x = (n + i / 8) ln 2 + r, |r| <= ln 2 / 16
-// 2^(i / 8) comes from a table, and what its rounding lost is added to e^r - 1, which is small
+// 2^(i / 8) is in a table, and its rounding error is added to e^r - 1, which is small
 // enough for its own roundings to matter little.
 template <class D, class X>
 HWY_INLINE X Exp(D d, X x) {
@@ -226,7 +226,7 @@ HWY_INLINE X Tanh(D d, const X& x) {
 //   relu(x) - a Phi(-a) with a = |x|, the second term g(a) / 2 e^(-a^2 / 2), g from a table and
 //   e^(-a^2 / 2) = 2^n e^(-r / 2) with r = a^2 + 2 n ln 2, |r| <= ln 2, and a^2 to twice the
 //   precision
-// The two polynomials take turns, which hides much of their latency.
+// The two polynomials alternate, which hides much of their latency.
 template <class D, class X>
 HWY_INLINE X Gelu(D d, const X& x) {
   // At 14.5 a Phi(-a) is 8e-47, and rounds to 0.

@@ -3,7 +3,7 @@
 // The tables behind Exp, eighths of a power of two, and behind Tanh and Gelu: functions of a >= 0
 // in 16 intervals. Holds numbers only; vec_math-inl.h evaluates them.
 //
-// Of the latter there are four intervals an octave of t = scale * a + 2: the low two bits of its
+// Tanh and Gelu have four intervals an octave of t = scale * a + 2: the low two bits of its
 // exponent joined with the upper two of its mantissa. In each the function is sum_k c[k] u^k with
 // u = a - centre, minimax by the Remez algorithm on the relative error. Each centre is a point near
 // the middle where c[0] happens to be an f32 to some 33 bits, so that rounding it costs nothing

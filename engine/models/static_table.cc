@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "engine/base/elements.h"
+#include "engine/base/prefetch.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 
@@ -183,7 +184,7 @@ void StaticTable::Prefetch(std::span<const int32_t> ids) const {
   const size_t bytes = std::min(width() * DTypeSize(rows_.dtype()), kPrefetchBytes);
   for (const int32_t id : ids.first(std::min(ids.size(), kRows))) {
     const std::byte* const row = RowOf(id);
-    for (size_t i = 0; i < bytes; i += 64) __builtin_prefetch(row + i);
+    for (size_t i = 0; i < bytes; i += 64) PrefetchL1(row + i);
   }
 }
 

@@ -45,7 +45,7 @@ struct Scratch {
   Rows scores;        // [rows]
   Rows sums;          // [kQueryBlock]: sum of p v so far; only with several tiles of keys
   Rows additive;      // [rows], only with a mask
-  PackedLhs queries;  // [kQueryBlock], if the kernel does not take floats
+  PackedLhs queries;  // [kQueryBlock], if the kernel does not read floats
   // These two only with relative embeddings.
   Rows relative;    // [kQueryBlock]: the term of keys
   float* products;  // of embeddings with queries or keys
@@ -66,7 +66,7 @@ size_t RelativeRowFloats(size_t keys) {
          2 * kMaxLanes;
 }
 
-// What rows of A of so many elements take for each, whatever the element: whole vectors.
+// Floats of a row of A of so many elements, of any type: whole vectors.
 size_t PackedLhsFloats(size_t elements) { return RoundUp(elements, kMaxLanes); }
 
 // Rows of A in memory of so many floats each.
@@ -381,7 +381,7 @@ class Block {
     tile.out.ldc = c.ld;
     size_t within = begin == 0 ? 0 : begin % b.nr();  // the panel at hand
     for (size_t col = begin; col < end;) {
-      // Whole vectors: what lies past the end is never looked at. A window may end within a panel.
+      // Whole vectors: what is past the end is never read. A window may end within a panel.
       const size_t panel = col - within;
       const size_t panel_nv = b.VectorsOf(b.n - panel);
       const size_t panel_end = std::min(end, panel + panel_nv * lanes);

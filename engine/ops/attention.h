@@ -56,8 +56,8 @@ void PackValues(const PackedView& values, ConstRows v, size_t begin, size_t end,
 // it saves: 729 keys of size 72 take 3 % less of attention's layer, of size 14 10 %; at 128 keys of
 // size 8 they would take 2 % more, and at 10 keys 6 %. No bit depends on it.
 inline constexpr size_t kPackedValueKeys = 256;
-// Whether to pack values that lie in rows of floats: a kernel with groups can read no others, and
-// heads that are no whole vectors lie apart and across cache lines, which shows where many queries
+// Whether to pack values given as rows of floats: a kernel with groups reads only packed ones, and
+// heads that are no whole vectors are spread across cache lines, which shows where many queries
 // read them.
 inline bool ShouldPackValues(const PackedView& values) {
   const GemmKernel& kernel = *values.kernel;
@@ -97,7 +97,7 @@ struct AttentionHead {
 };
 
 // Floats of scratch for Attend; a multiple of 16, monotone in every size. head_size: 0 if the
-// kernel takes rows of floats as they are. relative: of heads with RelativeTerms.
+// kernel reads rows of floats as they are. relative: of heads with RelativeTerms.
 size_t AttentionScratchFloats(size_t keys, size_t value_size, bool masked, size_t head_size = 0,
                               bool relative = false);
 

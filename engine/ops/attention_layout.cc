@@ -13,7 +13,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// Where the groups of values from key `begin` on, a multiple of kr, lie in panel p.
+// The groups of values from key `begin` on, a multiple of kr, in panel p.
 std::byte* GroupsFrom(const PackedView& values, size_t p, size_t begin, void* packed) {
   const GemmKernel& kernel = *values.kernel;
   return static_cast<std::byte*>(packed) + p * values.panel_bytes(values.nr()) +

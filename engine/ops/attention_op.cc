@@ -228,7 +228,7 @@ Status Attention(ConstView q, ConstView k, ConstView v, MutableView out,
         head.keys.data = buffers.keys[i];
         head.values = value_panels;
         head.values.data = buffers.values[i];
-        // Without columns there may be no memory to take steps in.
+        // Without columns there may be no memory to walk.
         head.out = {out_i.data(), value_size == 0 ? 0 : RowStride(out_i)};
         if (!buffers.out.empty()) head.out = {buffers.out[i], buffers.ld_out};
         if (!options.weights.empty()) head.weights = MatrixAt(options.weights, i);

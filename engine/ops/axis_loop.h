@@ -23,8 +23,8 @@ class AxisLoop {
     Offsets strides{};
   };
 
-  // Axes come from the outermost to the innermost. One that continues the axis before it, in every
-  // view, is merged with it; an extent of 1 leaves no trace. Extents are not 0.
+  // Axes are pushed from the outermost to the innermost. One that continues the axis before it, in
+  // every view, is merged with it; an extent of 1 leaves no trace. Extents are not 0.
   void Push(const Axis& axis) {
     if (axis.extent == 1) return;
     if (rank_ > 0) {

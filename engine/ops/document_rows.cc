@@ -22,7 +22,7 @@ namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
-// Rows of A are unsigned: 128 stands for zero.
+// Rows of A are unsigned: 128 is zero.
 constexpr float kInt8Zero = 128;
 
 void Bf16ToFloats(const GemmKernel& kernel, const std::byte* from, size_t count, float* out) {
@@ -122,7 +122,7 @@ InputRows DocumentRows::Make(const GemmKernel& kernel, size_t row, size_t count,
                              const PackedLhs& room) const {
   const std::byte* const from = data + row * stride;
   if (type == DType::kF32) return {from, stride, nullptr};
-  // Pairs of bf16 where they lie, if no number is missing and words are aligned.
+  // Pairs of bf16 in place, if no number is missing and words are aligned.
   if (kernel.a_bytes == sizeof(uint16_t) && type == DType::kBF16 && width % 2 == 0 &&
       std::bit_cast<uintptr_t>(from) % sizeof(uint32_t) == 0) {
     return {from, stride, nullptr};

@@ -22,7 +22,7 @@ struct DocumentRows {
   size_t width;           // elements of a row
   const float* scales;    // of I8, one a row; null of others
 
-  // The kernel whose products these rows take.
+  // The kernel that multiplies these rows.
   const GemmKernel& kernel() const;
   // Bytes of a row as one of A, where Make writes any.
   size_t made_bytes(const GemmKernel& kernel) const {

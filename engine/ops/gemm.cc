@@ -55,7 +55,7 @@ class PanelWalk {
     }
   }
 
-  // Rows that RunPairs takes at most of such a matrix, in slices of kc groups.
+  // The most rows of RunPairs for such a matrix, in slices of kc groups.
   static size_t RowsOfPairs(const PackedView& b, size_t kc) {
     return (b.groups() > kc ? kStripFloats / 2 : kStripFloats) / b.nr();
   }

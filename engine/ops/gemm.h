@@ -16,8 +16,8 @@
 namespace encore::inline v0_1::internal {
 
 // Where the columns of the product go, if not side by side: in blocks of `cols` columns (a multiple
-// of the kernel's lanes), the first column of block i at c + i * stride. A projection's output then
-// comes head by head, [heads, rows, head size]. cols 0: side by side.
+// of the kernel's lanes), the first column of block i at c + i * stride. A projection's output is
+// then stored head by head, [heads, rows, head size]. cols 0: side by side.
 struct ColumnBlocks {
   size_t cols = 0;
   size_t stride = 0;

@@ -19,7 +19,7 @@ const CacheSizes& MachineCaches() {
 GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr, size_t group_bytes) {
   // A slice of a panel (kc * nr groups) is read again for every tile of rows, and a block of A (mc
   // * kc groups) again for every panel: both should stay in L2, with room for the next panel. Half
-  // a megabyte stands for an unknown L2.
+  // an unknown L2 counts as a megabyte.
   const size_t l2_groups = (caches.l2 != 0 ? caches.l2 : size_t{512} << 10) / group_bytes;
   const size_t kc_max = std::clamp(RoundUp(l2_groups / 4 / nr, 64), size_t{256}, size_t{1024});
   const size_t slices = std::max<size_t>(1, DivCeil(k, kc_max));

@@ -28,7 +28,7 @@ inline constexpr size_t kMaxMc = 128;
 // Caches() of cpu.h, read once.
 const CacheSizes& MachineCaches();
 
-// For K of so many groups, each of group_bytes in a column of B. A row of A is taken to have as
+// For K of so many groups, each of group_bytes in a column of B. A row of A is assumed to have as
 // many; of int4 it has 32 where a column has 18.
 GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr,
                                 size_t group_bytes = sizeof(float));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MaxSim of encore/max_sim.h. A query's rows are packed like weights, a document's rows pass over
-// them some dozens at a time, and each column's maximum is taken while the products are in L1.
+// MaxSim of encore/max_sim.h. A query's rows are packed like weights, a document's rows are
+// multiplied by them some at a time, and each column's maximum is updated while the products are in
+// L1.
 
 #include <algorithm>
 #include <cmath>
@@ -15,6 +16,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/input_check.h"
 #include "engine/base/int_math.h"
+#include "engine/base/prefetch.h"
 #include "engine/ops/document_rows.h"
 #include "engine/ops/gemm.h"
 #include "engine/ops/overlap_check.h"
@@ -32,8 +34,8 @@ constexpr size_t kPackedBytes = size_t{4} << 20;
 // Rows of a document that pass over one query: 12 of 128 floats are 6 KiB, which stay in L1 beside
 // the query's panels (16 KiB for 32 rows). A multiple of the tile heights 4, 6 and 12.
 constexpr size_t kRows = 12;
-// Documents stream from memory, and a tile's rows are too short for processors to see it: the rows
-// of the pass after next are asked for while this one computes.
+// Documents stream from memory, and a tile's rows are too short for hardware prefetchers: the rows
+// of the pass after next are prefetched.
 constexpr size_t kRowsAhead = 2 * kRows;
 
 Status CheckRowStarts(const std::string& name, std::span<const size_t> starts, size_t rows) {
@@ -46,16 +48,19 @@ Status CheckQueries(const RowGroups& queries) {
   return CheckRowStarts("queries", queries.row_starts, queries.vectors.dim(0));
 }
 
-Status CheckWidth(const Shape& documents, size_t width) {
-  if (documents[1] == width) return {};
-  return InvalidArgument("documents.vectors has shape " + documents.ToString() + "; wanted " +
-                         std::to_string(width) + " columns, as queries.vectors");
-}
-
-Status CheckScores(MutableView scores, size_t num_queries, size_t num_documents) {
-  ENCORE_RETURN_IF_ERROR(
-      CheckShape("scores", scores, Shape(num_queries, num_documents), "queries by documents"));
-  return CheckOutput("scores", scores);
+// Of checked queries, and documents of this shape.
+Status CheckScores(const RowGroups& queries, const Shape& documents, size_t num_documents,
+                   MutableView scores) {
+  const size_t width = queries.vectors.dim(1);
+  if (documents[1] != width) {
+    return InvalidArgument("documents.vectors has shape " + documents.ToString() + "; wanted " +
+                           std::to_string(width) + " columns, as queries.vectors");
+  }
+  ENCORE_RETURN_IF_ERROR(CheckShape("scores", scores,
+                                    Shape(queries.row_starts.size() - 1, num_documents),
+                                    "queries by documents"));
+  ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores));
+  return CheckNoOverlap("scores", scores, "queries.vectors", queries.vectors);
 }
 
 // As sentence-transformers has it, the mean included.
@@ -106,10 +111,10 @@ class ScratchOfThreads {
   AlignedBuffer<std::byte> memory_;
 };
 
-// Only a hint: any address will do. No more than some pages, however wide rows are.
+// No more than some pages, however wide rows are.
 void Prefetch(const std::byte* data, size_t bytes) {
   constexpr size_t kMost = size_t{4} << 12;
-  for (size_t i = 0; i < std::min(bytes, kMost); i += 64) __builtin_prefetch(data + i);
+  for (size_t i = 0; i < std::min(bytes, kMost); i += 64) PrefetchL1(data + i);
 }
 
 // maxima[c] = the largest of column c and what it was.
@@ -230,17 +235,14 @@ Status ScorePlain(const RowGroups& queries, const RowGroups& documents, MutableV
   ENCORE_RETURN_IF_ERROR(CheckRank("documents.vectors", documents.vectors, 2));
   ENCORE_RETURN_IF_ERROR(
       CheckRowStarts("documents", documents.row_starts, documents.vectors.dim(0)));
-  const size_t width = queries.vectors.dim(1);
-  ENCORE_RETURN_IF_ERROR(CheckWidth(documents.vectors.shape(), width));
   ENCORE_RETURN_IF_ERROR(
-      CheckScores(scores, queries.row_starts.size() - 1, documents.row_starts.size() - 1));
-  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "queries.vectors", queries.vectors));
+      CheckScores(queries, documents.vectors.shape(), documents.row_starts.size() - 1, scores));
   ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "documents.vectors", documents.vectors));
   ConstView rows = documents.vectors;
   AlignedBuffer<float> copy;
   if (!HasPlainRows(rows)) {
     size_t floats = 0;
-    if (!CheckedMul(rows.dim(0), width, &floats) || !copy.Allocate(floats)) {
+    if (!CheckedMul(rows.dim(0), rows.dim(1), &floats) || !copy.Allocate(floats)) {
       return NoMemoryFor("a copy of documents.vectors of shape " + rows.shape().ToString());
     }
     CopyMatrix(rows, MutableView(copy.data(), rows.shape()));
@@ -249,7 +251,7 @@ Status ScorePlain(const RowGroups& queries, const RowGroups& documents, MutableV
   const DocumentRows all = {.type = DType::kF32,
                             .data = reinterpret_cast<const std::byte*>(rows.data()),
                             .stride = RowStride(rows) * sizeof(float),
-                            .width = width,
+                            .width = rows.dim(1),
                             .scales = nullptr};
   return Score(queries, all, documents.row_starts, scores, options);
 }
@@ -299,17 +301,14 @@ Status ScoreStored(const RowGroups& queries, const StoredRowGroups& documents, M
   ENCORE_RETURN_IF_ERROR(CheckQueries(queries));
   ENCORE_RETURN_IF_ERROR(CheckStored(documents));
   const WeightView& vectors = documents.vectors;
-  const size_t width = queries.vectors.dim(1);
-  ENCORE_RETURN_IF_ERROR(CheckWidth(vectors.shape(), width));
   ENCORE_RETURN_IF_ERROR(
-      CheckScores(scores, queries.row_starts.size() - 1, documents.row_starts.size() - 1));
-  ENCORE_RETURN_IF_ERROR(CheckNoOverlap("scores", scores, "queries.vectors", queries.vectors));
+      CheckScores(queries, vectors.shape(), documents.row_starts.size() - 1, scores));
   std::vector<float> scales(documents.scales.empty() ? 0 : documents.scales.dim(0));
   for (size_t r = 0; r < scales.size(); ++r) scales[r] = documents.scales(r);
   const DocumentRows all = {.type = vectors.dtype(),
                             .data = static_cast<const std::byte*>(vectors.data()),
-                            .stride = width * DTypeSize(vectors.dtype()),
-                            .width = width,
+                            .stride = vectors.dim(1) * DTypeSize(vectors.dtype()),
+                            .width = vectors.dim(1),
                             .scales = scales.data()};
   return Score(queries, all, documents.row_starts, scores, options);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Finds outputs that overlap inputs in a way that the operations forbid. Only what is certain is
-// refused: two views that interleave in memory without sharing an element pass, and so does what
-// cannot be told in a few steps.
+// refused: two views that interleave in memory without sharing an element pass, and so do cases
+// that are not cheap to prove.
 
 #ifndef ENCORE_ENGINE_OPS_OVERLAP_CHECK_H_
 #define ENCORE_ENGINE_OPS_OVERLAP_CHECK_H_

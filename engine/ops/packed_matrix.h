@@ -42,7 +42,7 @@ struct PackedView {
   size_t nr() const { return nv * kernel->lanes; }
   size_t panels() const { return DivCeil(n, nr()); }
   size_t panel_cols(size_t p) const { return std::min(nr(), n - p * nr()); }
-  // The vectors of a panel that `cols` columns (> 0) take: all, or so many as hold them. Without a
+  // The vectors of a panel for `cols` columns (> 0): all, or so many as hold them. Without a
   // division, which would show beside heads of short sequences.
   size_t VectorsOf(size_t cols) const {
     size_t vectors = nv;
@@ -80,7 +80,7 @@ void PackInto(const PackedView& view, const float* b, ptrdiff_t stride_k, ptrdif
 // The packed data and the bias of a weight matrix. Movable.
 class PackedMatrix {
  public:
-  // For a kernel, f32 of the active target if not told. Shapes and types have been validated by the
+  // For a kernel, by default f32 of the active target. Shapes and types have been validated by the
   // caller. kOutOfMemory; kInvalidArgument as Pack.
   static Result<PackedMatrix> Create(const WeightSource& source,
                                      const GemmKernel& kernel = GetGemmKernelF32());

@@ -62,7 +62,7 @@ void ReadVector(const WeightView& vector, float* out);
 // out[r] = the bias of row + r, likewise.
 void ReadBias(const WeightSource& source, size_t row, size_t rows, float* out);
 
-// Rows of smaller scales are as zeros: what they stand for would underflow in the product.
+// Rows of smaller scales are as zeros: their values would underflow in the product.
 inline constexpr float kLeastInt8Scale = 0x1p-100f;
 // The scale of each of these rows as int8: that of its largest magnitude over 127; of int8 weights
 // their own, times the row's output_scale. Leaves NaN where a number of the row is not finite.

@@ -50,6 +50,33 @@ Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, si
   return wanted;
 }
 
+Result<TokenVectors> EncodeTokensOf(const TextEncoder::Impl& impl, std::string_view prompt,
+                                    std::string_view text, StreamOptions options) {
+  if (impl.model.is_static()) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder has static embeddings: its tokens have no hidden states");
+  }
+  if (impl.model.pools_text()) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder's model makes a vector of each text: its tokens have none");
+  }
+  options.tokenize.offsets = true;
+  TokenVectors result;
+  const auto take = [&](const float* hidden, std::span<const size_t>, Scratch* scratch) -> Status {
+    result.tokens = std::move(scratch->tokens.tokens(0));
+    const size_t tokens = scratch->starts.back();
+    ENCORE_ASSIGN_OR_RETURN(result.vectors,
+                            Tensor::Create(DType::kF32, {tokens, impl.model.hidden_width()}));
+    std::copy_n(hidden, tokens * impl.model.hidden_width(),
+                static_cast<float*>(result.vectors.data()));
+    return {};
+  };
+  ENCORE_RETURN_IF_ERROR(StreamTexts(
+      impl, {.texts = std::span<const std::string_view>(&text, 1), .prompt = prompt, .name = ""},
+      options, take, nullptr));
+  return result;
+}
+
 }  // namespace internal
 
 namespace {
@@ -177,47 +204,12 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
           "found dimensions or normalize; wanted neither, as these are for the "
           "vectors of texts");
     }
-    if (impl_->model.is_static()) {
-      return Status(ErrorCode::kUnsupported,
-                    "the folder has static embeddings: its tokens have no hidden states");
-    }
-    if (impl_->model.pools_text()) {
-      return Status(ErrorCode::kUnsupported,
-                    "the folder's model makes a vector of each text: its tokens have none");
-    }
     ENCORE_ASSIGN_OR_RETURN(const std::string_view prompt,
                             internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));
     ENCORE_ASSIGN_OR_RETURN(
-        internal::StreamOptions stream,
+        const internal::StreamOptions stream,
         internal::MakeStreamOptions(*impl_, options, /*of_ids=*/false, OutputRows::kAll));
-    stream.tokenize.offsets = true;
-    TokenVectors result;
-    const std::string joined = std::string(prompt) + std::string(text);
-    ENCORE_RETURN_IF_ERROR(impl_->tokenizer->Encode(joined, &result.tokens, stream.tokenize));
-    const internal::TextModel& model = impl_->model;
-    if (impl_->padding) impl_->padding->Apply(&result.tokens);
-    ENCORE_ASSIGN_OR_RETURN(result.vectors, Tensor::Create(DType::kF32, {result.tokens.ids.size(),
-                                                                         model.hidden_width()}));
-    const std::vector<size_t> starts = {0, result.tokens.ids.size()};
-    internal::TokenBatch batch{.ids = result.tokens.ids, .type_ids = {}, .seq_starts = starts};
-    if (impl_->use_type_ids) batch.type_ids = result.tokens.type_ids;
-    ENCORE_RETURN_IF_ERROR(model.CheckTokens(batch));
-    ENCORE_ASSIGN_OR_RETURN(
-        const Workspace workspace,
-        model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, options.executor));
-    const MutableView vectors = result.vectors.View<float>();
-    // The encoder's input lies beside them where they are not as wide.
-    Tensor memory;
-    MutableView x = vectors;
-    if (model.has_projection()) {
-      ENCORE_ASSIGN_OR_RETURN(
-          memory, Tensor::Create(DType::kF32, {result.tokens.ids.size(), model.d_model()}));
-      x = memory.View<float>();
-    }
-    ENCORE_RETURN_IF_ERROR(model.Embed(batch, x, options.executor));
-    ENCORE_RETURN_IF_ERROR(
-        model.Forward(batch, OutputRows::kAll, x, vectors, workspace, options.executor));
-    return result;
+    return internal::EncodeTokensOf(*impl_, prompt, text, stream);
   });
 }
 

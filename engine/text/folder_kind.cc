@@ -76,7 +76,7 @@ constexpr KindModules kKindModules[] = {
      kTransformers,
      {},
      {ModuleKind::kDense, ModuleKind::kNormalize, ModuleKind::kLayerNorm, ModuleKind::kDropout},
-     "Transformer, then Dense, Normalize, LayerNorm and Dropout, as the model makes a vector for "
+     "Transformer, then Dense, Normalize, LayerNorm and Dropout, as the model makes a vector of "
      "each text"},
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/base/first_failure.h"
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/text_encoder_impl.h"
@@ -23,17 +24,6 @@ Status WantTokenHead(const TextEncoder::Impl& impl) {
                     "of a family whose head for it encore has");
 }
 
-// Calls f(i) for every i below count, on the executor's threads. The first failure by i.
-template <typename F>
-Status RunTasks(const Executor& executor, size_t count, const F& f) {
-  std::vector<Status> statuses(count);
-  ENCORE_RETURN_IF_ERROR(RunParallel(executor, count, [&](size_t i) { statuses[i] = f(i); }));
-  for (Status& status : statuses) {
-    if (!status.ok()) return std::move(status);
-  }
-  return {};
-}
-
 // logits [tokens, labels] of hidden [tokens, d_model].
 Result<Tensor> TokenLogitsOf(const internal::TextModel& model, const float* hidden, size_t tokens,
                              const Executor& executor) {
@@ -47,10 +37,9 @@ Result<Tensor> TokenLogitsOf(const internal::TextModel& model, const float* hidd
 Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const LabelOptions& options) {
   ENCORE_RETURN_IF_ERROR(WantTokenHead(impl));
   ENCORE_ASSIGN_OR_RETURN(
-      const internal::StreamOptions stream,
+      internal::StreamOptions stream,
       internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll));
-  TokenizeOptions with_offsets = stream.tokenize;
-  with_offsets.offsets = true;
+  stream.tokenize.offsets = true;
   const std::vector<std::string>& labels = impl.model.labels();
   Entities found;
   found.of_texts.resize(texts.size());
@@ -60,18 +49,16 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
     ENCORE_ASSIGN_OR_RETURN(const Tensor logits,
                             TokenLogitsOf(impl.model, hidden, starts.back(), options.executor));
     const auto* const values = static_cast<const float*>(logits.data());
-    // Tokens are made again, with their places, which costs little beside the model.
-    return RunTasks(options.executor, batch.size(), [&](size_t i) {
-      return internal::Guarded("the entities of a text", [&]() -> Status {
-        const std::string_view text = texts[batch[i]];
-        Tokens tokens;
-        ENCORE_RETURN_IF_ERROR(impl.tokenizer->Encode(text, &tokens, with_offsets));
-        found.of_texts[batch[i]] =
-            internal::EntitiesOf(text, tokens, values + starts[i] * labels.size(), labels,
-                                 *impl.tokenizer, *impl.words, options);
+    internal::FirstFailure failure;
+    ENCORE_RETURN_IF_ERROR(RunParallel(options.executor, batch.size(), [&](size_t i) {
+      failure.Keep(internal::Guarded("the entities of a text", [&]() -> Status {
+        found.of_texts[batch[i]] = internal::EntitiesOf(
+            texts[batch[i]], scratch->tokens.tokens(batch[i] - scratch->first_text),
+            values + starts[i] * labels.size(), labels, *impl.tokenizer, *impl.words, options);
         return {};
-      });
-    });
+      }));
+    }));
+    return failure.status();
   };
   ENCORE_RETURN_IF_ERROR(
       internal::StreamTexts(impl, {.texts = texts}, stream, take, &found.counts));
@@ -79,16 +66,13 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
 }
 
 // The tokens of a text, and their hidden states.
-Result<TokenVectors> HiddenStates(const TextEncoder& encoder, std::string_view text,
+Result<TokenVectors> HiddenStates(const TextEncoder::Impl& impl, std::string_view text,
                                   const LabelOptions& options) {
-  EncodeOptions encode;
-  encode.executor = options.executor;
-  encode.prompt = "";
-  encode.max_length = options.max_length;
-  encode.on_long = options.on_long;
-  encode.on_invalid_utf8 = options.on_invalid_utf8;
-  encode.plain_text = options.plain_text;
-  return encoder.EncodeTokens(text, encode);
+  ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(impl));
+  ENCORE_ASSIGN_OR_RETURN(
+      const internal::StreamOptions stream,
+      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll));
+  return internal::EncodeTokensOf(impl, /*prompt=*/"", text, stream);
 }
 
 Status CheckPositions(std::span<const size_t> positions, size_t tokens) {
@@ -111,11 +95,13 @@ Result<Tensor> VocabularyLogits(const internal::LanguageHead& head, ConstView hi
   ENCORE_RETURN_IF_ERROR(head.Transform(hidden, transformed.View<float>(), executor));
   auto* const out = static_cast<float*>(logits.data());
   const TensorView<float>::Strides strides = {static_cast<ptrdiff_t>(head.vocab_size()), 1};
-  ENCORE_RETURN_IF_ERROR(RunTasks(executor, head.blocks(), [&](size_t block) {
+  internal::FirstFailure failure;
+  ENCORE_RETURN_IF_ERROR(RunParallel(executor, head.blocks(), [&](size_t block) {
     const MutableView columns(out + block * internal::LanguageHead::kBlock,
                               Shape(rows, head.block_size(block)), strides);
-    return head.Block(block, transformed.View<float>(), columns);
+    failure.Keep(head.Block(block, transformed.View<float>(), columns));
   }));
+  ENCORE_RETURN_IF_ERROR(failure.status());
   return logits;
 }
 
@@ -129,7 +115,7 @@ Result<TokenLogits> TextEncoder::LabelTokens(std::string_view text,
                                              const LabelOptions& options) const {
   return internal::Guarded("the labels", [&]() -> Result<TokenLogits> {
     ENCORE_RETURN_IF_ERROR(WantTokenHead(*impl_));
-    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*this, text, options));
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options));
     ENCORE_ASSIGN_OR_RETURN(
         Tensor logits, TokenLogitsOf(impl_->model, static_cast<const float*>(hidden.vectors.data()),
                                      hidden.tokens.ids.size(), options.executor));
@@ -147,7 +133,7 @@ Result<TokenLogits> TextEncoder::PredictTokens(std::string_view text,
                     "the folder was opened without a masked language model's head; wanted "
                     "OpenOptions::language_head");
     }
-    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*this, text, options));
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options));
     const size_t width = impl_->model.d_model();
     ENCORE_RETURN_IF_ERROR(CheckPositions(positions, hidden.tokens.ids.size()));
     ENCORE_ASSIGN_OR_RETURN(Tensor rows, Tensor::Create(DType::kF32, {positions.size(), width}));

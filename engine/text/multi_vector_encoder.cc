@@ -50,10 +50,7 @@ class Encoding {
         [this](const float* hidden, std::span<const size_t> batch, internal::Scratch* scratch) {
           return Take(hidden, batch, scratch);
         },
-        &result.counts,
-        [this](const internal::TokenStore& tokens, size_t first) {
-          return TakeTokens(tokens, first);
-        }));
+        &result.counts, [this](const internal::TokenStore& tokens) { return TakeTokens(tokens); }));
     ENCORE_ASSIGN_OR_RETURN(result.vectors, Joined());
     result.row_starts = std::move(row_starts_);
     return result;
@@ -90,8 +87,7 @@ class Encoding {
            (task_ != TextTask::kQuery || !late_.expansion || late_.scores_expansion);
   }
 
-  Status TakeTokens(const internal::TokenStore& tokens, size_t first) {
-    first_text_ = first;
+  Status TakeTokens(const internal::TokenStore& tokens) {
     const size_t first_row = row_starts_.back();
     size_t rows = first_row;
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -120,7 +116,7 @@ class Encoding {
     }
     for (size_t b = 0; b < batch.size(); ++b) {
       const size_t start = scratch->starts[b];
-      const size_t own = scratch->tokens.own_length(batch[b] - first_text_);
+      const size_t own = scratch->tokens.own_length(batch[b] - scratch->first_text);
       size_t row = row_starts_[batch[b]] - chunk.first_row;
       for (size_t t = start; t < scratch->starts[b + 1]; ++t) {
         if (!late_.Keeps(task_, scratch->ids[t], t - start, t - start >= own)) continue;
@@ -156,7 +152,6 @@ class Encoding {
   const EncodeOptions& options_;
   std::vector<size_t> row_starts_;
   std::vector<Chunk> chunks_;
-  size_t first_text_ = 0;  // of the last chunk
   std::vector<size_t> outputs_;
 };
 

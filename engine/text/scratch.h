@@ -39,6 +39,7 @@ class FloatBuffer {
 // Everything that one call uses.
 struct Scratch {
   TokenStore tokens;
+  size_t first_text = 0;      // of these, among the call's
   std::vector<size_t> order;  // of texts, as computed
   // One batch, packed.
   std::vector<int32_t> ids;

@@ -173,7 +173,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
 
 // The same of static embeddings, where nothing is gained by an order: some hundred texts at a time,
 // whose vectors then are in caches.
-Status ComputeStatic(const TextEncoder::Impl& impl, size_t first, const StreamOptions& options,
+Status ComputeStatic(const TextEncoder::Impl& impl, const StreamOptions& options,
                      const TakeBatch& take, Scratch* scratch) {
   constexpr size_t kTexts = 256;
   const size_t batch = kTexts * static_cast<size_t>(options.executor.threads());
@@ -189,16 +189,16 @@ Status ComputeStatic(const TextEncoder::Impl& impl, size_t first, const StreamOp
     ENCORE_RETURN_IF_ERROR(
         impl.model.Means({.ids = scratch->ids, .type_ids = {}, .seq_starts = scratch->starts},
                          means, options.executor));
-    for (size_t& text : texts) text += first;
+    for (size_t& text : texts) text += scratch->first_text;
     ENCORE_RETURN_IF_ERROR(take(means, texts, scratch));
   }
   return {};
 }
 
-// Everything that scratch->tokens holds; they are the call's texts from `first` on.
-Status ComputeStored(const TextEncoder::Impl& impl, size_t first, bool marks,
-                     const StreamOptions& options, const TakeBatch& take, Scratch* scratch) {
-  if (impl.model.is_static()) return ComputeStatic(impl, first, options, take, scratch);
+// Everything that scratch->tokens holds.
+Status ComputeStored(const TextEncoder::Impl& impl, bool marks, const StreamOptions& options,
+                     const TakeBatch& take, Scratch* scratch) {
+  if (impl.model.is_static()) return ComputeStatic(impl, options, take, scratch);
   const TokenStore& store = scratch->tokens;
   std::vector<size_t>& order = scratch->order;
   SortByLength(store, &order);
@@ -210,7 +210,7 @@ Status ComputeStored(const TextEncoder::Impl& impl, size_t first, bool marks,
     const std::span<size_t> texts(order.data() + begin, end - begin);
     ENCORE_ASSIGN_OR_RETURN(const float* const hidden,
                             ForwardBatch(impl.model, texts, marks, options, scratch));
-    for (size_t& text : texts) text += first;
+    for (size_t& text : texts) text += scratch->first_text;
     ENCORE_RETURN_IF_ERROR(take(hidden, texts, scratch));
     begin = end;
   }
@@ -248,13 +248,14 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
   TokenStore& tokens = scratch->tokens;
   for (size_t begin = 0; begin < inputs.size();) {
     const size_t end = ChunkEnd(inputs, begin);
+    scratch->first_text = begin;
     ENCORE_RETURN_IF_ERROR(
         inputs.ids ? tokens.Refer(impl.model, inputs, options.tokenize.max_length)
                    : tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids, options.tokenize,
                                  inputs, begin, end, options.executor));
     Count(tokens, begin, counts);
-    if (take_tokens) ENCORE_RETURN_IF_ERROR(take_tokens(tokens, begin));
-    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, begin, marks, options, take, scratch.get()));
+    if (take_tokens) ENCORE_RETURN_IF_ERROR(take_tokens(tokens));
+    ENCORE_RETURN_IF_ERROR(ComputeStored(impl, marks, options, take, scratch.get()));
     begin = end;
   }
   return {};

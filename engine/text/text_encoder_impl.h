@@ -108,7 +108,7 @@ struct StreamOptions {
   std::optional<OutputRows> rows = OutputRows::kAll;
 };
 
-// Of EncodeOptions or ScoreOptions. Texts are cut to the encoder's length, ids may be as long as
+// Of any of the options of a call. Texts are cut to the encoder's length, ids may be as long as
 // the model computes.
 template <typename Options>
 Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Options& options,
@@ -131,13 +131,17 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
 using TakeBatch =
     std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
 
-// Is told the tokens of the call's texts from `first` on, before their batches are taken.
-using TakeTokens = std::function<Status(const TokenStore& tokens, size_t first)>;
+// Takes the tokens of a chunk of texts before its batches.
+using TakeTokens = std::function<Status(const TokenStore& tokens)>;
 
-// Counts may be null, take_tokens empty.
+// Computes all texts. Counts may be null, take_tokens empty.
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& inputs,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts,
                    const TakeTokens& take_tokens = {});
+
+// The tokens of one text and their hidden states, before any pooling.
+Result<TokenVectors> EncodeTokensOf(const TextEncoder::Impl& impl, std::string_view prompt,
+                                    std::string_view text, StreamOptions options);
 
 }  // namespace internal
 }  // namespace encore

@@ -41,7 +41,17 @@ Status CheckOne(const TextModel& model, std::span<const int32_t> ids,
   return model.CheckTokens({.ids = ids, .type_ids = type_ids, .seq_starts = starts});
 }
 
+void Copy(const Tokens& from, Tokens* to) {
+  to->ids = from.ids;
+  to->type_ids = from.type_ids;
+  to->offsets = from.offsets;
+  to->second_begin = from.second_begin;
+  to->second_end = from.second_end;
+  to->cut = from.cut;
+}
+
 Status Named(std::string_view name, size_t i, const Status& status) {
+  if (name.empty()) return status;
   return Status(status.code(),
                 std::string(name) + "[" + std::to_string(i) + "]: " + status.message());
 }
@@ -140,6 +150,7 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
       has_type_ids_ ? std::span<const uint8_t>(tokens.type_ids) : std::span<const uint8_t>();
   if (!tokens.ids.empty()) status = CheckOne(job.model, tokens.ids, types);
   if (!status.ok()) return status;
+  if (job.options.offsets) Copy(tokens, &tokens_[i - job.begin]);
   const size_t read = job.model.TokensRead(tokens.ids);
   entry->offset = worker->ids.size();
   entry->length = read;
@@ -185,6 +196,7 @@ Status TokenStore::Fill(const Tokenizer& tokenizer, const TextModel& model, bool
   type_lists_ = {};
   has_type_ids_ = use_type_ids;
   entries_.resize(count);
+  tokens_.resize(options.offsets ? count : 0);
   if (workers_.size() < threads) workers_.resize(threads);
   for (Worker& worker : workers_) {
     worker.ids.clear();
@@ -238,7 +250,8 @@ Status TokenStore::Refer(const TextModel& model, const TextInputs& inputs, size_
 }
 
 size_t TokenStore::size_bytes() const {
-  size_t bytes = entries_.capacity() * sizeof(Entry);
+  size_t bytes = entries_.capacity() * sizeof(Entry) + tokens_.capacity() * sizeof(Tokens);
+  for (const Tokens& tokens : tokens_) bytes += MemoryOf(tokens);
   for (const Worker& worker : workers_) {
     bytes += sizeof(Worker) + worker.ids.capacity() * sizeof(int32_t) + worker.type_ids.capacity() +
              worker.joined.capacity() + MemoryOf(worker.tokens);

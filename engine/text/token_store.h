@@ -50,7 +50,7 @@ struct TextInputs {
   const Texts* second = nullptr;            // of pairs: as many
   const std::string_view* query = nullptr;  // in place of texts' part as the first of each pair
   std::string_view prompt = {};             // before each text, of pairs before the first
-  std::string_view name = "texts";          // in error sentences
+  std::string_view name = "texts";          // before a text's index in errors; empty: neither
   const Expansion* expansion = nullptr;     // of each text
   const Model2VecTexts* model2vec = nullptr;
   const PairChatTemplate* pair_template = nullptr;  // of pairs; it has the prompt
@@ -91,6 +91,8 @@ class TokenStore {
         lists_.empty() ? workers_[entry.worker].type_ids.data() : type_lists_[i].data();
     return {data + entry.offset, entry.length};
   }
+  // With TokenizeOptions::offsets only: as the tokenizer gave them, and any expansion.
+  Tokens& tokens(size_t i) { return tokens_[i]; }
   size_t size_bytes() const;
 
  private:
@@ -121,6 +123,7 @@ class TokenStore {
 
   std::vector<Worker> workers_;
   std::vector<Entry> entries_;
+  std::vector<Tokens> tokens_;
   bool has_type_ids_ = false;
   std::span<const std::vector<int32_t>> lists_;
   std::span<const std::vector<uint8_t>> type_lists_;

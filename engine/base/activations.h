@@ -25,7 +25,7 @@
 namespace encore::inline v0_1::internal {
 namespace formulas {
 
-// ln(1 + e), 0 <= e <= 1.
+// ln(1 + e), e >= 0 and finite, with W. Kahan's correction of 1 + e.
 inline double Log1p(double e) {
   const double sum = 1 + e;
   return sum == 1 ? e : PortableLog(sum) * (e / (sum - 1));

@@ -265,7 +265,7 @@ Status Tokenize(const encore_model* model, const encore_text& text,
   std::string_view view;
   ENCORE_RETURN_IF_ERROR(ReadText(text, "text", &view));
   if (model->encoder && !model->encoder->has_tokenizer()) {
-    return Status(ErrorCode::kUnsupported, "encore has not the tokenizer of this model");
+    return Status(ErrorCode::kUnsupported, "encore does not have the tokenizer of this model");
   }
   Tokens tokens;
   const Tokenizer& tokenizer =

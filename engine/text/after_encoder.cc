@@ -266,85 +266,105 @@ AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size
   return after;
 }
 
+// One call of Run.
+struct AfterEncoder::Call {
+  const HiddenBatch& batch;
+  MutableView vectors;
+  size_t dimensions;
+  size_t end;           // of the steps that count
+  bool normalize_last;  // behind them
+  Scratch* scratch;
+  const Executor& executor;
+
+  size_t sequences() const { return batch.outputs.size(); }
+  // Sequence i's row is finished.
+  void Write(const float* row, size_t i) const {
+    float* const out = &vectors(batch.outputs[i], 0);
+    std::copy_n(row, dimensions, out);
+    if (normalize_last) NormalizeRow(out, dimensions);
+  }
+};
+
+// Into scratch->pooled.
+Status AfterEncoder::Pool(const Call& call, size_t row_steps) const {
+  const HiddenBatch& batch = call.batch;
+  const size_t width = pooling_.modes.size() * d_model_;
+  size_t values = 0;
+  if (!CheckedMul(call.sequences(), width, &values)) {
+    return Status(ErrorCode::kOutOfMemory, "the pooled vectors exceed what can be addressed");
+  }
+  ENCORE_ASSIGN_OR_RETURN(float* const pooled, call.scratch->pooled.Get<float>(values));
+  const bool all = pooled_rows(batch.skip) == OutputRows::kAll;
+  const size_t rows_read = all ? batch.starts[call.sequences()] : call.sequences();
+  const RowLoop loop(call.executor, call.sequences(), rows_read * width);
+  ENCORE_ASSIGN_OR_RETURN(double* const sums,
+                          call.scratch->sums.Get<double>(loop.tasks * d_model_));
+  return loop.Run([&](size_t i, size_t task) {
+    const size_t first = all ? batch.starts[i] : i;
+    const size_t count = all ? batch.starts[i + 1] - first : 1;
+    float* const row = pooled + i * width;
+    PoolRows(pooling_.modes, batch.hidden + first * d_model_, count, d_model_,
+             sums + task * d_model_, row, batch.skip);
+    ApplyRowSteps(0, row_steps, row, width);
+    if (row_steps == call.end) call.Write(row, i);
+  });
+}
+
+// Step m and the row_steps behind it, from rows of `width`.
+Status AfterEncoder::ApplyDense(const Call& call, size_t m, size_t row_steps, size_t width,
+                                FloatBuffer* from, FloatBuffer* to) const {
+  const Step& dense = steps_[m];
+  const size_t to_width = dense.linear->out_features();
+  size_t values = 0;
+  if (!CheckedMul(call.sequences(), to_width, &values)) {
+    return Status(ErrorCode::kOutOfMemory, "dense: its vectors exceed what can be addressed");
+  }
+  ENCORE_ASSIGN_OR_RETURN(float* const x, from->Get<float>(call.sequences() * width));
+  ENCORE_ASSIGN_OR_RETURN(float* const y, to->Get<float>(values));
+  const ConstView rows(x, Shape(call.sequences(), width));
+  const Shape shape(call.sequences(), to_width);
+  ENCORE_RETURN_IF_ERROR(dense.linear->Apply(rows, MutableView(y, shape), call.executor));
+  const float* added = dense.use_residual ? x : nullptr;
+  if (dense.residual) {
+    ENCORE_ASSIGN_OR_RETURN(float* const residual, call.scratch->residual.Get<float>(values));
+    ENCORE_RETURN_IF_ERROR(
+        dense.residual->Apply(rows, MutableView(residual, shape), call.executor));
+    added = residual;
+  }
+  const bool last = m + 1 + row_steps == call.end;
+  return RowLoop(call.executor, call.sequences(), values).Run([&](size_t i, size_t) {
+    float* const row = y + i * to_width;
+    dense.apply(row, to_width);
+    for (size_t c = 0; added != nullptr && c < to_width; ++c) row[c] += added[i * to_width + c];
+    ApplyRowSteps(m + 1, row_steps, row, to_width);
+    if (last) call.Write(row, i);
+  });
+}
+
 Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options,
                          MutableView vectors, Scratch* scratch, const Executor& executor) const {
-  const size_t sequences = batch.outputs.size();
-  if (sequences == 0) return {};
-  const size_t dimensions = options.dimensions;
+  if (batch.outputs.empty()) return {};
   // Normalizations at the end are left out where the call says so; another one is not needed where
   // they have made the length 1 already.
   const bool wanted = options.normalize.value_or(false);
-  const size_t end =
-      options.normalize == false ? steps_.size() - trailing_normalizations_ : steps_.size();
-  const bool normalize_last = wanted && (!normalizes() || dimensions < width_);
-
-  size_t pooled_width = 0;
-  size_t pooled_values = 0;
-  if (!CheckedMul(pooling_.modes.size(), d_model_, &pooled_width) ||
-      !CheckedMul(sequences, pooled_width, &pooled_values)) {
-    return Status(ErrorCode::kOutOfMemory, "the pooled vectors exceed what can be addressed");
-  }
-  ENCORE_ASSIGN_OR_RETURN(float* const pooled, scratch->pooled.Get<float>(pooled_values));
-
-  // The last pass writes the caller's rows.
-  const auto finish = [&](float* row, size_t i) {
-    float* out = &vectors(batch.outputs[i], 0);
-    std::copy_n(row, dimensions, out);
-    if (normalize_last) NormalizeRow(out, dimensions);
-  };
-
-  const OutputRows rows = pooled_rows(batch.skip);
-  const size_t rows_read = rows == OutputRows::kAll ? batch.starts[sequences] : sequences;
-  const RowLoop pool_rows(executor, sequences, rows_read * pooled_width);
-  ENCORE_ASSIGN_OR_RETURN(double* const sums,
-                          scratch->sums.Get<double>(pool_rows.tasks * d_model_));
-  size_t row_steps = RowSteps(0, end);
-  const bool no_dense = row_steps == end;
-  ENCORE_RETURN_IF_ERROR(pool_rows.Run([&](size_t i, size_t task) {
-    const size_t first = rows == OutputRows::kAll ? batch.starts[i] : i;
-    const size_t count = rows == OutputRows::kAll ? batch.starts[i + 1] - first : 1;
-    float* row = pooled + i * pooled_width;
-    PoolRows(pooling_.modes, batch.hidden + first * d_model_, count, d_model_,
-             sums + task * d_model_, row, batch.skip);
-    ApplyRowSteps(0, row_steps, row, pooled_width);
-    if (no_dense) finish(row, i);
-  }));
-
+  const Call call{
+      .batch = batch,
+      .vectors = vectors,
+      .dimensions = options.dimensions,
+      .end = steps_.size() - (options.normalize == false ? trailing_normalizations_ : 0),
+      .normalize_last = wanted && (!normalizes() || options.dimensions < width_),
+      .scratch = scratch,
+      .executor = executor};
+  size_t row_steps = RowSteps(0, call.end);
+  ENCORE_RETURN_IF_ERROR(Pool(call, row_steps));
   FloatBuffer* from = &scratch->pooled;
   FloatBuffer* to = &scratch->projected;
-  size_t from_width = pooled_width;
-  for (size_t m = row_steps; m < end; m += 1 + row_steps) {
-    const Step& dense = steps_[m];
-    const size_t to_width = dense.linear->out_features();
-    size_t values = 0;
-    if (!CheckedMul(sequences, to_width, &values)) {
-      return Status(ErrorCode::kOutOfMemory, "dense: its vectors exceed what can be addressed");
-    }
-    const Result<float*> x = from->Get<float>(sequences * from_width);
-    ENCORE_ASSIGN_OR_RETURN(float* const y, to->Get<float>(values));
-    const ConstView rows_in(*x, Shape(sequences, from_width));
-    ENCORE_RETURN_IF_ERROR(
-        dense.linear->Apply(rows_in, MutableView(y, Shape(sequences, to_width)), executor));
-    const float* added = dense.use_residual ? *x : nullptr;
-    if (dense.residual) {
-      ENCORE_ASSIGN_OR_RETURN(float* const residual, scratch->residual.Get<float>(values));
-      ENCORE_RETURN_IF_ERROR(dense.residual->Apply(
-          rows_in, MutableView(residual, Shape(sequences, to_width)), executor));
-      added = residual;
-    }
-    row_steps = RowSteps(m + 1, end);
-    const bool last = m + 1 + row_steps == end;
-    ENCORE_RETURN_IF_ERROR(RowLoop(executor, sequences, values).Run([&](size_t i, size_t) {
-      float* row = y + i * to_width;
-      dense.apply(row, to_width);
-      if (added != nullptr) {
-        for (size_t c = 0; c < to_width; ++c) row[c] += added[i * to_width + c];
-      }
-      ApplyRowSteps(m + 1, row_steps, row, to_width);
-      if (last) finish(row, i);
-    }));
+  size_t width = pooling_.modes.size() * d_model_;
+  for (size_t m = row_steps; m < call.end; m += 1 + row_steps) {
+    row_steps = RowSteps(m + 1, call.end);
+    ENCORE_RETURN_IF_ERROR(ApplyDense(call, m, row_steps, width, from, to));
+    width = steps_[m].linear->out_features();
     std::swap(from, to);
-    from_width = to_width;
   }
   return {};
 }

@@ -57,7 +57,7 @@ struct HiddenBatch {
 class AfterEncoder {
  public:
   // The pooling, and then the dense layers and norms among the modules. `normalize` is
-  // OpenOptions', which is told.
+  // OpenOptions', which is noted.
   static Result<AfterEncoder> Read(PoolingSettings pooling, std::span<const ModuleEntry> modules,
                                    size_t d_model, std::optional<bool> normalize,
                                    const FolderReading& reading,
@@ -90,6 +90,10 @@ class AfterEncoder {
     std::optional<PackedLinear> residual = {};
     std::optional<LoadedNorm> norm = {};  // in place of `apply`
   };
+  struct Call;
+  Status Pool(const Call& call, size_t row_steps) const;
+  Status ApplyDense(const Call& call, size_t m, size_t row_steps, size_t width, FloatBuffer* from,
+                    FloatBuffer* to) const;
   // The steps from `from` on that have no linear layer, up to `end`; and their functions in turn.
   size_t RowSteps(size_t from, size_t end) const;
   void ApplyRowSteps(size_t from, size_t count, float* row, size_t width) const;

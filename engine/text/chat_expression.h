@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Expressions of chat templates: the values that they have, their words, and what they come to.
+// Expressions of chat templates: their words and values.
 
 #ifndef ENCORE_ENGINE_TEXT_CHAT_EXPRESSION_H_
 #define ENCORE_ENGINE_TEXT_CHAT_EXPRESSION_H_
@@ -58,10 +58,10 @@ Result<std::vector<ChatWord>> ReadChatWords(std::string_view source, std::string
 // The value of all the words from *at on that belong to one expression; *at is behind them.
 Result<ChatValue> EvaluateChat(const std::vector<ChatWord>& words, const ChatScope& scope,
                                size_t* at);
-// Whether a condition with this value holds. kUnsupported where that depends on a text to come.
+// Whether a condition with this value holds. kUnsupported where a query or document decides.
 Result<bool> IsTrue(const ChatValue& value);
 
-// The error of everything that encore has not.
+// The error for what encore does not support.
 Status NotInTemplates(const std::string& what);
 
 }  // namespace encore::internal

@@ -27,8 +27,8 @@ using ChatParts = std::vector<ChatPart>;
 
 // Renders the template for the messages "system" (unless the prompt is empty), "query" and
 // "document". `structured`: contents are lists of {"type": "text", "text": ...}, else strings.
-// kUnsupported names what encore has not. Also where a query's or document's text is missing from
-// the result, or decides what is in it.
+// kUnsupported names what encore does not support. Also where a query's or document's text is
+// missing from the result, or decides what is in it.
 Result<ChatParts> RenderChatTemplate(std::string_view source, std::string_view prompt,
                                      bool structured);
 

@@ -126,8 +126,7 @@ Status ChoosePrompt(const TextEncoder::Impl& impl, const ScoreOptions& options,
   }
   if (!inputs->pairs()) {
     return Status(ErrorCode::kUnsupported,
-                  "the folder's texts are rendered by a chat template; encore has that for pairs "
-                  "alone");
+                  "the folder's texts are rendered by a chat template; wanted pairs of texts");
   }
   if (options.plain_text) {
     return Status(ErrorCode::kUnsupported,

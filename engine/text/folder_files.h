@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// sentence-transformers' files in a model's folder: which modules there are, how each is set, and
-// what the folder says of prompts, lengths and scores. All of it is read here, and each decision
-// told with the file that led to it.
+// sentence-transformers' files in a model's folder: modules, their settings, prompts, lengths and
+// scores. Each decision is noted with its file.
 //
-// Errors name file and key: kInvalidArgument for a key that nobody knows (unless
-// ignore_unknown_keys, which tells it instead) and for values that do not fit, kUnsupported for
-// settings that change the result and that encore has not.
+// Errors name file and key: kInvalidArgument for unknown keys (ignore_unknown_keys notes them
+// instead) and for values that do not fit, kUnsupported for settings that encore does not have.
 
 #ifndef ENCORE_ENGINE_TEXT_FOLDER_FILES_H_
 #define ENCORE_ENGINE_TEXT_FOLDER_FILES_H_
@@ -34,7 +32,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// What the readers of these files are given, and where they tell what they took.
+// The readers' common arguments, and their decisions.
 struct FolderReading {
   const Folder& folder;
   bool ignore_unknown_keys = false;
@@ -45,8 +43,8 @@ struct FolderReading {
   }
 };
 
-// The members' own error; else each key that was not read is a decision, as sentence-transformers
-// leaves unknown keys of some files alone.
+// The members' error, or a note for each unread key: sentence-transformers ignores unknown keys of
+// some files.
 inline Status NoteUnreadKeys(const JsonMembers& members, const FolderReading& reading) {
   for (const std::string& key : members.Unread()) {
     reading.Note("ignored", "unknown key " + Quoted(key), members.where());
@@ -64,8 +62,7 @@ inline Status CheckUnreadKeys(const JsonMembers& members, const FolderReading& r
                          "; it may change the result (ignore_unknown_keys lets it pass)");
 }
 
-// An error unless the member is absent, null, or the empty object or array: settings that encore
-// has no use for and that mean nothing where they are empty.
+// An error unless the member is absent, null or empty.
 inline void WantEmpty(JsonMembers& members, std::string_view key) {
   if (!members.Has(key)) return;
   const JsonValue& value = *members.Find(key);
@@ -78,8 +75,8 @@ inline void WantEmpty(JsonMembers& members, std::string_view key) {
 // Between the transformer's hidden states and the vectors of tokens, or of texts.
 enum class VectorsOf : uint8_t { kTexts, kTokens };
 
-// A module takes the vectors of texts, or of tokens, and gives them. `absent`: what it takes where
-// the file does not say; it gives what it takes.
+// The module's input and output are the vectors of texts, or of tokens. `absent`: the input without
+// the key; the output without it is the input.
 inline void WantVectors(JsonMembers& members, VectorsOf what, VectorsOf absent) {
   const auto name = [](VectorsOf vectors) {
     return vectors == VectorsOf::kTexts ? "sentence_embedding" : "token_embeddings";
@@ -94,6 +91,10 @@ inline void WantVectors(JsonMembers& members, VectorsOf what, VectorsOf absent) 
 
 // `path`/`name`, or `name` where path is empty.
 std::string Within(std::string_view path, std::string_view name);
+
+// The file of a module. kNotFound names both.
+Result<JsonValue> ReadModuleFile(std::string_view module, const std::string& file,
+                                 const FolderReading& reading);
 
 // How a query of late interaction gets more tokens (arXiv:2004.12832).
 struct QueryExpansion {
@@ -166,8 +167,8 @@ struct ModelFolder {
   }
 };
 
-// A module by its class in Python and its folder within the model's; `where` stands in front of
-// sentences. kUnsupported for a class that encore has not.
+// A module by its class in Python and its folder within the model's; errors begin with `where`.
+// kUnsupported for an unknown class.
 Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
                                const std::string& where);
 // The modules of documents. kUnsupported for other routes than SparseRoutes'.
@@ -178,10 +179,9 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
 // decides the kind.
 Result<ModelFolder> FindFolder(FolderUse use, const FolderReading& reading);
 
-// Whether the model is given type ids. False where it has no table for them, where
-// model_input_names of tokenizer_config.json leaves token_type_ids out, and without that key where
-// the tokenizer's class does (tokenizer_class.h). All are 0 then, those of a pair's second text
-// too.
+// Whether the model gets type ids. If not, all are 0: without a table for them, without
+// token_type_ids among model_input_names of tokenizer_config.json, and without that key by the
+// tokenizer's class (tokenizer_class.h).
 Result<bool> ReadUsesTypeIds(const ModelFolder& transformer, size_t type_vocab_size,
                              const FolderReading& reading);
 
@@ -196,13 +196,12 @@ struct LengthSources {
   bool positions_skip_padding = false;      // TextModel::positions_skip_padding()
 };
 // The option, else max_seq_length, else the smaller one of the tokenizer's and the model's usual.
-// What a file says beyond the model's is capped, and told, and so is that sentence-transformers
-// takes more tokens than the cap where some are padding and need no position; an option beyond it
-// is kInvalidArgument, and so is what leaves no room for the special tokens.
+// More than the model's is capped with a note; of an option it is kInvalidArgument, as is too
+// little for the special tokens. Where padding needs no position, sentence-transformers computes
+// more tokens than the cap: another note.
 Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading& reading);
 
-// The tokenizer of a model's folder, or of a folder that has nothing but one. A model of a family
-// that encore has not is no error.
+// The tokenizer of a folder, with or without a model, of whatever family.
 struct FolderTokenizer {
   Tokenizer tokenizer;
   size_t max_length = 0;  // tokens that a text may have; 0: no limit is known
@@ -244,8 +243,8 @@ struct PoolingSettings {
   std::vector<PoolingMode> modes;
   bool include_prompt = true;
 };
-// `given` replaces the folder's, where not empty. Without a module, the last token where
-// config.json names a causal language model, else the mean.
+// `given` replaces the folder's unless it is empty. Without a module: the last token of a causal
+// language model, else the mean.
 Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
                                     const std::vector<PoolingMode>& given,
                                     const FolderReading& reading);
@@ -259,7 +258,7 @@ struct Dense {
   std::optional<PackedLinear> residual = {};
 };
 // Reads the module's config.json and model.safetensors in `path` and packs its weights. `width` is
-// that of the vectors that come in, which are those of texts or of tokens.
+// that of the module's input, vectors of texts or of tokens.
 Result<Dense> ReadDense(const std::string& path, size_t width, VectorsOf what,
                         const FolderReading& reading);
 

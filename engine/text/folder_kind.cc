@@ -50,7 +50,7 @@ constexpr KindModules kKindModules[] = {
      {ModuleKind::kPooling},
      kBehindVectors,
      "Transformer and Pooling, then Dense, Normalize, LayerNorm, Dropout and FlexibleQuantizer"},
-    {FolderKind::kTransformer, kTransformers, {}, {}, "Transformer alone"},
+    {FolderKind::kTransformer, kTransformers, {}, {}, "Transformer alone, where it classifies"},
     {FolderKind::kLogitScore,
      kTransformers,
      {ModuleKind::kLogitScore},

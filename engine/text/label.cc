@@ -21,7 +21,7 @@ Status WantTokenHead(const TextEncoder::Impl& impl) {
   return Status(ErrorCode::kUnsupported,
                 "found a model of " + std::string(impl.model.family()) +
                     " without a head that labels tokens; wanted a folder for token classification, "
-                    "of a family whose head for it encore has");
+                    "of a family whose head encore supports");
 }
 
 // logits [tokens, labels] of hidden [tokens, d_model].

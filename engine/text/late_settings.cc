@@ -70,8 +70,9 @@ Status ReadMask(const std::string& path, const FolderReading& reading, LateSetti
   return CheckUnreadKeys(members, reading);
 }
 
-// What PyLate wrote into config_sentence_transformers.json, which tells the transformer's lengths
-// unless its own file does. `is_named`: by model_type, which gives punctuation as a skip list.
+// What PyLate wrote into config_sentence_transformers.json. Its lengths count unless the
+// transformer's own file has some. `is_named`: by model_type, which gives punctuation as a skip
+// list.
 Status ReadPyLate(const FolderReading& reading, bool is_pylate, bool is_named,
                   LateSettings* settings) {
   const std::string file(kSentenceConfigFile);
@@ -166,7 +167,7 @@ Result<int32_t> ExpansionId(const QueryExpansion& expansion, const Tokenizer& to
   if (!expansion.token.empty()) {
     if (const std::optional<int32_t> id = tokenizer.TokenToId(expansion.token)) return *id;
     return InvalidArgument("query_expansion: token is " + Quoted(expansion.token) +
-                           ", which the tokenizer has not; wanted one of its tokens");
+                           ", which is none of the tokenizer's tokens; wanted one");
   }
   for (const std::string_view key : {"mask_token", "eos_token"}) {
     if (const std::optional<int32_t> id = TokenizerFactory::SpecialTokenId(tokenizer, key))
@@ -336,50 +337,80 @@ bool LateModel::Keeps(TextTask task, int32_t id, size_t place, bool expanded) co
          std::binary_search(keep_ids.begin(), keep_ids.end(), id);
 }
 
+namespace {
+
+// Queries get tokens of the expansion's id.
+Status SetExpansion(const ModelFolder& found, const LateSettings& settings,
+                    const Tokenizer& tokenizer, const TextModel& model,
+                    const FolderReading& reading, LateModel* late) {
+  if (!settings.lengths.expansion || !*settings.lengths.expansion) return {};
+  const QueryExpansion& expansion = **settings.lengths.expansion;
+  ENCORE_RETURN_IF_ERROR(CheckExpansion(found, expansion, model));
+  const std::optional<size_t> length = settings.lengths.query.value_or(std::nullopt);
+  if (length && *length < expansion.length) {
+    return InvalidArgument("query_length is " + std::to_string(*length) + "; wanted at least " +
+                           std::to_string(expansion.length) + ", query_expansion's length");
+  }
+  if (expansion.length > model.max_tokens()) {
+    return InvalidArgument("query_expansion: length is " + std::to_string(expansion.length) +
+                           "; wanted at most " + std::to_string(model.max_tokens()) +
+                           ", the model's positions");
+  }
+  ENCORE_ASSIGN_OR_RETURN(const int32_t id, ExpansionId(expansion, tokenizer));
+  late->expansion = Expansion{expansion.length, id, expansion.attend};
+  late->scores_expansion |= expansion.attend;
+  late->fixed = expansion.fixed;
+  // "min" fills up what is shorter, and cuts as without expansion.
+  if (late->fixed) late->SetLength(TextTask::kQuery, expansion.length);
+  reading.Note("query expansion",
+               std::string(late->fixed ? "to " : "to at least ") +
+                   std::to_string(expansion.length) + " tokens by " +
+                   Quoted(tokenizer.IdToToken(id)) +
+                   (expansion.attend ? ", which others see" : ", which others do not see"),
+               "query_expansion");
+  return {};
+}
+
+// Which tokens have rows.
+void SetMask(const LateSettings& settings, const Tokenizer& tokenizer, const FolderReading& reading,
+             LateModel* late) {
+  std::string skipped;
+  for (const std::string& word : settings.skip_words) {
+    const std::optional<int32_t> id = tokenizer.TokenToId(word);
+    if (!id) continue;  // as sentence-transformers, which warns
+    late->skip_ids.push_back(*id);
+    skipped += (skipped.empty() ? "" : " ") + word;
+  }
+  const auto has_task = [&](std::string_view task) {
+    return std::find(settings.skip_tasks.begin(), settings.skip_tasks.end(), task) !=
+           settings.skip_tasks.end();
+  };
+  late->skips[static_cast<size_t>(TextTask::kQuery)] = has_task("query");
+  late->skips[static_cast<size_t>(TextTask::kDocument)] =
+      late->skips[static_cast<size_t>(TextTask::kNone)] = has_task("document");
+  if (!skipped.empty()) reading.Note("skip list", skipped, "MultiVectorMask");
+  late->keep_ids = settings.keep_ids;
+  if (!late->keep_ids.empty()) {
+    reading.Note("tokens kept", std::to_string(late->keep_ids.size()) + " ids", "MultiVectorMask");
+  }
+  std::sort(late->skip_ids.begin(), late->skip_ids.end());
+  std::sort(late->keep_ids.begin(), late->keep_ids.end());
+}
+
+}  // namespace
+
 Result<LateModel> ResolveLate(const ModelFolder& found, const LateSettings& settings,
                               const Tokenizer& tokenizer, const TextModel& model, size_t max_length,
                               std::optional<size_t> wanted, const FolderReading& reading) {
   LateModel late;
-  const size_t most = model.max_tokens();
   std::fill(std::begin(late.max_length), std::end(late.max_length), max_length);
-  const auto set_length = [&](TextTask task, std::optional<size_t> told) {
-    if (wanted || !told) return;
-    late.max_length[static_cast<size_t>(task)] = std::min(*told, most);
-    late.own_length[static_cast<size_t>(task)] = true;
-  };
-  set_length(TextTask::kDocument, settings.lengths.document.value_or(std::nullopt));
-  set_length(TextTask::kQuery, settings.lengths.query.value_or(std::nullopt));
-  const QueryExpansion* expansion = nullptr;
-  if (settings.lengths.expansion && *settings.lengths.expansion) {
-    expansion = &**settings.lengths.expansion;
+  for (const auto& [task, own] : {std::pair(TextTask::kDocument, settings.lengths.document),
+                                  std::pair(TextTask::kQuery, settings.lengths.query)}) {
+    const std::optional<size_t> length = own.value_or(std::nullopt);
+    if (length && !wanted) late.SetLength(task, std::min(*length, model.max_tokens()));
   }
-  if (expansion != nullptr) {
-    ENCORE_RETURN_IF_ERROR(CheckExpansion(found, *expansion, model));
-    const auto told = settings.lengths.query.value_or(std::nullopt);
-    if (told && *told < expansion->length) {
-      return InvalidArgument("query_length is " + std::to_string(*told) + "; wanted at least " +
-                             std::to_string(expansion->length) + ", query_expansion's length");
-    }
-    if (expansion->length > most) {
-      return InvalidArgument("query_expansion: length is " + std::to_string(expansion->length) +
-                             "; wanted at most " + std::to_string(most) +
-                             ", the model's positions");
-    }
-    ENCORE_ASSIGN_OR_RETURN(const int32_t id, ExpansionId(*expansion, tokenizer));
-    late.expansion = Expansion{expansion->length, id, expansion->attend};
-    late.fixed = expansion->fixed;
-    // "min" fills up what is shorter, and cuts as without expansion.
-    if (late.fixed) {
-      late.max_length[static_cast<size_t>(TextTask::kQuery)] = expansion->length;
-      late.own_length[static_cast<size_t>(TextTask::kQuery)] = true;
-    }
-    reading.Note("query expansion",
-                 std::string(late.fixed ? "to " : "to at least ") +
-                     std::to_string(expansion->length) + " tokens by " +
-                     Quoted(tokenizer.IdToToken(id)) +
-                     (expansion->attend ? ", which others see" : ", which others do not see"),
-                 "query_expansion");
-  }
+  late.scores_expansion = settings.has_mask;
+  ENCORE_RETURN_IF_ERROR(SetExpansion(found, settings, tokenizer, model, reading, &late));
   for (const TextTask task : {TextTask::kQuery, TextTask::kDocument}) {
     const size_t tokens = late.max_length[static_cast<size_t>(task)];
     const std::string what = task == TextTask::kQuery ? "queries" : "documents";
@@ -390,28 +421,7 @@ Result<LateModel> ResolveLate(const ModelFolder& found, const LateSettings& sett
     }
     reading.Note("tokens of " + what, std::to_string(tokens), "late interaction");
   }
-  late.scores_expansion = settings.has_mask || (expansion != nullptr && expansion->attend);
-  std::string skipped;
-  for (const std::string& word : settings.skip_words) {
-    const std::optional<int32_t> id = tokenizer.TokenToId(word);
-    if (!id) continue;  // as sentence-transformers, which warns
-    late.skip_ids.push_back(*id);
-    skipped += (skipped.empty() ? "" : " ") + word;
-  }
-  const auto has_task = [&](std::string_view task) {
-    return std::find(settings.skip_tasks.begin(), settings.skip_tasks.end(), task) !=
-           settings.skip_tasks.end();
-  };
-  late.skips[static_cast<size_t>(TextTask::kQuery)] = has_task("query");
-  late.skips[static_cast<size_t>(TextTask::kDocument)] =
-      late.skips[static_cast<size_t>(TextTask::kNone)] = has_task("document");
-  if (!skipped.empty()) reading.Note("skip list", skipped, "MultiVectorMask");
-  late.keep_ids = settings.keep_ids;
-  if (!late.keep_ids.empty()) {
-    reading.Note("tokens kept", std::to_string(late.keep_ids.size()) + " ids", "MultiVectorMask");
-  }
-  std::sort(late.skip_ids.begin(), late.skip_ids.end());
-  std::sort(late.keep_ids.begin(), late.keep_ids.end());
+  SetMask(settings, tokenizer, reading, &late);
   late.skips_first = found.kind == FolderKind::kM3;
   late.mean = settings.mean;
   reading.Note("similarity", late.mean ? "meanmaxsim" : "maxsim",

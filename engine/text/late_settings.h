@@ -29,7 +29,7 @@ inline constexpr std::string_view kStanfordProjection = "linear.weight";
 
 struct LateSettings {
   TaskLengths lengths;
-  // "query" and "document", and what stands before the prompts of these names.
+  // "query" and "document", and the prefixes of the prompts of these names.
   std::vector<std::pair<std::string, std::string>> prefixes;
   bool has_mask = false;
   std::vector<std::string> skip_words;
@@ -65,6 +65,10 @@ struct LateModel {
   bool skips_first = false;       // a text's first token has no row
   bool mean = false;
 
+  void SetLength(TextTask task, size_t tokens) {
+    max_length[static_cast<size_t>(task)] = tokens;
+    own_length[static_cast<size_t>(task)] = true;
+  }
   // Whether a text's token at `place` has a row among the vectors.
   bool Keeps(TextTask task, int32_t id, size_t place, bool expanded) const;
 };

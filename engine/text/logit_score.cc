@@ -36,7 +36,7 @@ Result<std::optional<TemplateSource>> FindChatTemplate(const Folder& folder) {
   const std::string where = std::string(kConfig) + ": chat_template";
   if (!value.is_string()) {
     return Status(ErrorCode::kUnsupported,
-                  where + " is " + value.Described() + "; encore has one that is a string");
+                  where + " is " + value.Described() + "; wanted a string");
   }
   return std::optional(TemplateSource{value.text(), where});
 }
@@ -62,12 +62,8 @@ Result<std::vector<int32_t>> FindSuffix(const ChatParts& parts, const Tokenizer&
 
 Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (!json.has_value()) {
-    return Status(ErrorCode::kNotFound, "modules.json names a LogitScore module, but there is no " +
-                                            reading.folder.PathOf(file));
-  }
-  JsonMembers members(*json, file);
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("LogitScore", file, reading));
+  JsonMembers members(json, file);
   const LogitScore score{members.RequiredSize("true_token_id"),
                          members.OptionalSize("false_token_id")};
   if (members.String("module_input_name", "causal_logits") != "causal_logits") {

@@ -80,12 +80,8 @@ std::string PoolingText(const std::vector<PoolingMode>& modes) {
 Result<PoolingSettings> ReadPoolingConfig(const std::string& path, size_t d_model,
                                           const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (!json.has_value()) {
-    return Status(ErrorCode::kNotFound, "modules.json names a Pooling module in '" + path +
-                                            "', but there is no " + reading.folder.PathOf(file));
-  }
-  JsonMembers members(*json, file);
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("Pooling", file, reading));
+  JsonMembers members(json, file);
   // Where both spellings are there, the new one counts.
   std::vector<PoolingMode> modes = ReadBooleans(members);
   if (members.Has("pooling_mode")) modes = ReadNames(members);
@@ -126,12 +122,8 @@ struct DenseConfig {
 
 Result<DenseConfig> ReadConfig(const std::string& file, size_t width, VectorsOf what,
                                const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (!json.has_value()) {
-    return Status(ErrorCode::kNotFound, "modules.json names a Dense module, but there is no " +
-                                            reading.folder.PathOf(file));
-  }
-  JsonMembers members(*json, file);
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("Dense", file, reading));
+  JsonMembers members(json, file);
   DenseConfig config;
   config.in_features = members.RequiredSize("in_features");
   config.out_features = members.RequiredSize("out_features");
@@ -143,7 +135,7 @@ Result<DenseConfig> ReadConfig(const std::string& file, size_t width, VectorsOf 
     members.Refuse(kActivation, "one of " + TorchActivationNames());
   }
   if (config.in_features != width) {
-    members.Refuse("in_features", std::to_string(width) + ", the width of what comes before");
+    members.Refuse("in_features", std::to_string(width) + ", the width of its input");
   }
   if (config.out_features == 0) members.Refuse("out_features", "at least 1");
   config.use_residual = members.Bool("use_residual", false);
@@ -246,6 +238,15 @@ Result<std::optional<Named>> FindScoreFunction(const std::string& path,
 
 }  // namespace
 
+Result<JsonValue> ReadModuleFile(std::string_view module, const std::string& file,
+                                 const FolderReading& reading) {
+  ENCORE_ASSIGN_OR_RETURN(std::optional<JsonValue> json, reading.folder.ReadJson(file));
+  if (json.has_value()) return *std::move(json);
+  return Status(ErrorCode::kNotFound, "modules.json names a " + std::string(module) +
+                                          " module, but there is no " +
+                                          QuotedPath(reading.folder.PathOf(file)));
+}
+
 Result<PoolingSettings> ReadPooling(const ModuleEntry* module, size_t d_model,
                                     const std::vector<PoolingMode>& given,
                                     const FolderReading& reading) {
@@ -318,15 +319,10 @@ Result<bool> ReadNormalize(const std::string& path, VectorsOf what, const Folder
 Result<LoadedNorm> ReadLayerNorm(const std::string& path, size_t width,
                                  const FolderReading& reading) {
   const std::string config_file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json,
-                          reading.folder.ReadJson(config_file));
-  if (!json.has_value()) {
-    return Status(ErrorCode::kNotFound, "modules.json names a LayerNorm module, but there is no " +
-                                            reading.folder.PathOf(config_file));
-  }
-  JsonMembers members(*json, config_file);
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("LayerNorm", config_file, reading));
+  JsonMembers members(json, config_file);
   if (members.RequiredSize("dimension") != width && members.ok()) {
-    members.Refuse("dimension", std::to_string(width) + ", the width of what comes before");
+    members.Refuse("dimension", std::to_string(width) + ", the width of its input");
   }
   ENCORE_RETURN_IF_ERROR(CheckUnreadKeys(members, reading));
   ENCORE_ASSIGN_OR_RETURN(const SafetensorsFile file, OpenWeights(path, reading));
@@ -413,7 +409,7 @@ Result<const ActivationRow*> ReadScoreActivation(const std::string& path,
     const ActivationRow* activation = FindTorchActivation(named->function);
     if (activation == nullptr) {
       return Status(ErrorCode::kUnsupported, named->source + ": the activation of scores is " +
-                                                 Quoted(named->function) + "; encore has " +
+                                                 Quoted(named->function) + "; wanted one of " +
                                                  TorchActivationNames());
     }
     reading.Note("scores", std::string(activation->text), named->source);

@@ -64,7 +64,7 @@ class Encoding {
                              "; wanted 0, as vectors of tokens have all columns");
     }
     if (!options_.prompt && !options_.prompt_name && task_ != TextTask::kNone) {
-      // sentence-transformers has both names always, empty where the folder has them not.
+      // sentence-transformers always has both names, empty without the folder's.
       const std::string* const prompt =
           text_.config.FindPrompt(task_ == TextTask::kQuery ? "query" : "document");
       return prompt != nullptr ? std::string_view(*prompt) : std::string_view();

@@ -44,7 +44,7 @@ Result<PaddingSide> ReadPaddingSide(const Folder& folder, const std::optional<Js
   return PaddingSide{which.pads_left ? "left" : "right", "the padding of " + which.name};
 }
 
-// Whether the tokenizer tells the model which tokens are padding.
+// Whether the model gets an attention_mask, which marks padding.
 Result<bool> HasMask(const std::optional<JsonValue>& config) {
   if (!config) return true;
   JsonMembers members(*config, kTokenizerConfig);

@@ -63,7 +63,7 @@ struct Scratch {
 };
 
 // Idle scratch, for any number of threads. There is no lock, which a child of fork() would inherit
-// from a thread that it has not.
+// from a thread that it does not have.
 class ScratchPool {
  public:
   ScratchPool() = default;
@@ -80,7 +80,7 @@ class ScratchPool {
   // Takes one, or makes one.
   Lease Take();
 
-  // Bytes that may lie idle: two threads' batches of a base model.
+  // Bytes that may be idle: two threads' batches of a base model.
   static constexpr size_t kMaxIdleBytes = size_t{128} << 20;
   size_t idle_bytes() const { return idle_bytes_.load(std::memory_order_relaxed); }
 

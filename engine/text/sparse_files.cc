@@ -17,13 +17,6 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-Result<JsonValue> RequireJson(const std::string& file, const FolderReading& reading) {
-  ENCORE_ASSIGN_OR_RETURN(std::optional<JsonValue> json, reading.folder.ReadJson(file));
-  if (json.has_value()) return *std::move(json);
-  return Status(ErrorCode::kNotFound, "there is no " + QuotedPath(reading.folder.PathOf(file)) +
-                                          "; wanted it, as a module says");
-}
-
 constexpr std::string_view kWantedRoutes =
     "the routes 'query', a SparseStaticEmbedding, and 'document', a Transformer and SpladePooling";
 
@@ -45,17 +38,18 @@ Result<std::vector<ModuleEntry>> ReadRoute(const std::string& path, const JsonVa
   return modules;
 }
 
-// Weights by token: {"harbour": 4.2, ...}. Tokens that are not there have 0; those that the
-// tokenizer has not are its unknown token, of which the last one counts.
+// Weights by token: {"harbour": 4.2, ...}. Other tokens have 0. A token that is none of the
+// tokenizer's sets the weight of the unknown token; the last one counts.
 Result<Tensor> ReadIdf(const std::string& path, const std::string& name, const Tokenizer& tokenizer,
                        const FolderReading& reading) {
   const std::string file = Within(path, name);
   if (name.find('/') != std::string::npos || name.find('\\') != std::string::npos) {
     return Status(ErrorCode::kUnsupported, Within(path, "config.json") + ": path is " +
                                                Quoted(name) +
-                                               "; encore has that of a file beside config.json");
+                                               "; wanted that of a file beside config.json");
   }
-  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(file, reading));
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json,
+                          ReadModuleFile("SparseStaticEmbedding", file, reading));
   if (!json.is_object()) {
     return InvalidArgument(file + ": found " + json.Described() +
                            "; wanted an object of numbers by token");
@@ -91,7 +85,7 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
   std::string file = Within(path, "router_config.json");
   ENCORE_ASSIGN_OR_RETURN(const bool is_new, reading.folder.Has(file));
   if (!is_new) file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(file, reading));
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("Router", file, reading));
   JsonMembers members(json, file);
   const JsonValue& types = members.RequiredObject("types");
   const JsonValue& structure = members.RequiredObject("structure");
@@ -124,7 +118,7 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
                     document[1].kind == ModuleKind::kSpladePooling;
   if (!fits) {
     return Status(ErrorCode::kUnsupported,
-                  file + ": found another Router; encore has " + std::string(kWantedRoutes));
+                  file + ": found another Router; wanted " + std::string(kWantedRoutes));
   }
   if (!routes->by_default.empty() && structure.Find(routes->by_default) == nullptr) {
     return InvalidArgument(file + ": parameters: default_route is " + Quoted(routes->by_default) +
@@ -141,7 +135,7 @@ Result<std::vector<ModuleEntry>> ReadRouter(const std::string& path, SparseRoute
 Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_size,
                                         const FolderReading& reading) {
   const std::string file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(file, reading));
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, ReadModuleFile("SpladePooling", file, reading));
   JsonMembers members(json, file);
   const std::string strategy = members.String("pooling_strategy", "max");
   const std::string activation = members.String("activation_function", "relu");
@@ -166,7 +160,8 @@ Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_si
 Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<size_t> vocab_size,
                                       const FolderReading& reading) {
   const std::string config_file = Within(path, "config.json");
-  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, RequireJson(config_file, reading));
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json,
+                          ReadModuleFile("SparseStaticEmbedding", config_file, reading));
   JsonMembers members(json, config_file);
   members.Ignore("frozen");  // of training
   const std::string idf = members.String("path", "");

@@ -37,7 +37,7 @@ struct SparseSide {
   std::optional<SpladePooling> pooling;
   std::optional<SparseStatic> query;  // of the task "query"; without `pooling` of all texts
   std::string default_task;           // with both; empty: none
-  // Without these, BGE-M3's: or what its file has that encore has not.
+  // Without these, BGE-M3's, or why its file is of no use.
   std::optional<Result<TokenWeights>> by_token = {};
 
   bool any() const { return pooling || query || (by_token && by_token->ok()); }

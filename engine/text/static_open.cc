@@ -32,7 +32,7 @@ void NoteLength(size_t length, const std::string& source, const FolderReading& r
   reading.Note("maximum length", length == 0 ? "none" : std::to_string(length), source);
 }
 
-// Whether the option says it; tells it then.
+// Whether the option says it, which is noted.
 Result<bool> IsLengthChosen(const std::optional<size_t>& option, const FolderReading& reading) {
   if (option == size_t{0}) return InvalidArgument("max_length is 0; wanted at least 1");
   if (option) NoteLength(*option, "option max_length", reading);

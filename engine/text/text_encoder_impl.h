@@ -32,7 +32,7 @@ struct TextEncoder::Impl {
   Result<Tokenizer> tokenizer;  // or why there is none
   // Nothing where nothing makes vectors of texts: in a cross-encoder, for instance.
   std::optional<internal::AfterEncoder> after = {};
-  // ScoreActivation::kAsCrossEncoder, or what the folder asks for that encore has not.
+  // ScoreActivation::kAsCrossEncoder, or what encore does not support of it.
   Result<const internal::ActivationRow*> as_cross_encoder =
       internal::FindTorchActivation("torch.nn.Identity");
   // ScoreActivation::kAsClassifier, or what is wrong with the folder's problem_type.
@@ -46,7 +46,7 @@ struct TextEncoder::Impl {
   std::optional<internal::WordRules> words = {};    // where the model labels tokens
   std::optional<internal::Expansion> padding = {};  // of texts, unless a call expands them
   std::optional<internal::Model2VecTexts> model2vec = {};
-  // How pairs become texts where a chat template does it, or what it has that encore has not.
+  // How pairs become texts where a chat template does it, or why it cannot be used.
   Result<std::optional<internal::PairChatTemplate>> pair_template =
       std::optional<internal::PairChatTemplate>();
   std::optional<internal::LateModel> late = {};  // of late interaction
@@ -65,14 +65,14 @@ namespace internal {
 // LogitScore's config.json in `path`.
 Result<LogitScore> ReadLogitScore(const std::string& path, const FolderReading& reading);
 // Without modules.json: of the tokens "yes" and "no". Nothing where config.json's first class is no
-// causal language model, or the tokenizer has them not.
+// causal language model, or the tokenizer lacks them.
 Result<std::optional<LogitScore>> DefaultLogitScore(const Folder& folder,
                                                     const Tokenizer& tokenizer);
 // The same source with this prompt.
 Result<PairChatTemplate> RenderPairs(PairChatTemplate pairs, std::string_view prompt,
                                      const Tokenizer& tokenizer);
 // The chat template that a cross-encoder renders pairs by, with the default prompt. Nothing: pairs
-// are the tokenizer's. kUnsupported names what encore has not.
+// are the tokenizer's. kUnsupported names what encore does not support.
 Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const ModelFolder& found,
                                                              std::string_view prompt,
                                                              const Tokenizer& tokenizer,

@@ -167,7 +167,7 @@ Result<WordRules> ReadWordRules(const Folder& folder, const Tokenizer& tokenizer
     if (unknown.empty() && tokenizer.TokenToId(usual)) unknown = usual;
   }
   if (!unknown.empty()) rules.unknown = tokenizer.TokenToId(unknown);
-  // Where a text's own tokens lie between the template's.
+  // The template's tokens before and behind a text's own.
   const size_t special = tokenizer.special_tokens_of_text();
   Tokens bare;
   Tokens whole;

@@ -13,8 +13,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// modules.json. Classes are named by the path of their Python module: the old one and the two that
-// came after it.
+// modules.json. Classes are named by the path of their Python module, which changed twice.
 constexpr std::string_view kModulesFile = "modules.json";
 
 struct ClassName {
@@ -139,9 +138,9 @@ constexpr std::array<std::string_view, 7> kSettingsFiles = {
     "sentence_xlnet_config.json",
 };
 
-// Arguments that sentence-transformers hands to transformers when it loads the folder. These say
-// how something is computed there, and where its code lies; the rest may change the result. The
-// type of the weights in memory is one of them: encore computes in f32 unless it is told otherwise.
+// Arguments that sentence-transformers hands to transformers when it loads the folder. Only
+// harmless ones pass: how something is computed there, from which code, with which type of weights
+// in memory.
 void ReadArguments(JsonMembers& members, std::string_view key) {
   constexpr std::array<std::string_view, 9> kHarmless = {
       "add_pooling_layer", "attn_implementation", "dtype",
@@ -287,8 +286,8 @@ Status CheckIsJina(const Folder& folder) {
   if (json && json->is_object() && json->Find("lora_adaptations") != nullptr) return {};
   return Status(ErrorCode::kUnsupported,
                 std::string(kModulesFile) + ": type is " + Quoted(kJinaTransformer) +
-                    ", code of the folder's own; encore has that of Jina v3 alone, whose " +
-                    kConfigFile + " has lora_adaptations");
+                    ", code of the folder's own; wanted that of Jina v3, whose " + kConfigFile +
+                    " has lora_adaptations");
 }
 
 // The folder of the first module, and where that is a transformer its settings.
@@ -341,11 +340,9 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
   return Status(
       ErrorCode::kUnsupported,
       where + ": type is " + Quoted(type) +
-          "; encore has Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
-          "LayerNorm, Dropout, SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask and "
-          "LogitScore of "
-          "sentence_transformers, and "
-          "st_quantize.FlexibleQuantizer");
+          "; wanted Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
+          "LayerNorm, Dropout, SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask or "
+          "LogitScore of sentence_transformers, or st_quantize.FlexibleQuantizer");
 }
 
 std::string Within(std::string_view path, std::string_view name) {

@@ -73,6 +73,12 @@ Status ReadPooledVectors(const Opening& opening, const ModuleEntry* module,
   return {};
 }
 
+// Kinds without a Pooling have vectors of texts where the options pool.
+Status ReadWantedPooling(const Opening& opening, TextEncoder::Impl* impl) {
+  if (opening.options.pooling.empty()) return {};
+  return ReadPooledVectors(opening, nullptr, impl);
+}
+
 // kUnsupported parts are noted: what does not need them works.
 Status ReadScores(const Opening& opening, TextEncoder::Impl* impl) {
   const auto& [found, options, reading] = opening;
@@ -164,12 +170,9 @@ Result<NewImpl> OpenDense(const Opening& opening) {
   return impl;
 }
 
-// Nothing but the options makes vectors of texts.
 Result<NewImpl> OpenTransformer(const Opening& opening) {
   ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found), {}));
-  if (!opening.options.pooling.empty()) {
-    ENCORE_RETURN_IF_ERROR(ReadPooledVectors(opening, nullptr, impl.get()));
-  }
+  ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadTokenWeightsOf(opening, impl.get()));
   return impl;
@@ -180,9 +183,7 @@ Result<NewImpl> OpenLogitScore(const Opening& opening) {
   ENCORE_ASSIGN_OR_RETURN(extras.score,
                           ReadLogitScore(opening.found.behind()[0].path, opening.reading));
   ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found), extras));
-  if (!opening.options.pooling.empty()) {
-    ENCORE_RETURN_IF_ERROR(ReadPooledVectors(opening, nullptr, impl.get()));
-  }
+  ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadTokenWeightsOf(opening, impl.get()));
   return impl;
@@ -191,9 +192,7 @@ Result<NewImpl> OpenLogitScore(const Opening& opening) {
 Result<NewImpl> OpenSparse(const Opening& opening) {
   const auto& [found, options, reading] = opening;
   ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(found), {}));
-  if (!options.pooling.empty()) {
-    ENCORE_RETURN_IF_ERROR(ReadPooledVectors(opening, nullptr, impl.get()));
-  }
+  ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   const size_t vocab_size = impl->model.vocab_size();
   ENCORE_ASSIGN_OR_RETURN(impl->sparse.pooling,

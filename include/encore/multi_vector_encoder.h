@@ -34,8 +34,8 @@
 
 namespace encore::inline v0_1 {
 
-// What texts are: it says which prompt stands before them, to how many tokens they are cut, and
-// which of their tokens have a vector.
+// The texts' role: it decides their prompt, the tokens to which they are cut, and which of their
+// tokens have a vector.
 enum class TextTask : uint8_t { kNone, kQuery, kDocument };
 
 struct MultiVectors {

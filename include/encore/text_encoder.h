@@ -111,12 +111,12 @@ struct OpenOptions {
   // "retrieval.passage", "separation", "classification" or "text-matching" of Jina v3. Empty: none,
   // the weights as they are. Prompts are another thing: EncodeOptions::prompt_name has those.
   std::string task = {};
-  // Embedding tables are read in each call from where they lie. kCopied: from a copy of the weight
-  // files in memory, whole: changes to the files then do no harm.
+  // Each call reads embedding tables from the mapped files. kCopied: from a copy of the weight
+  // files in memory, so that changes to the files do no harm.
   FileMemory weights = FileMemory::kMapped;
   // A folder for packed weights, made if it is not there; empty: none. Opening maps them from there
   // without packing, and processes share their memory: see PackedCache in encoder.h, whose
-  // identity is that of the weight files and config.json. Describe() tells what became of it.
+  // identity is that of the weight files and config.json. Describe() says how it was used.
   std::string cache = {};
   // As PackedCache::compare and PackedCache::trust: at most one of the two.
   bool compare_cache = false;
@@ -272,7 +272,7 @@ struct TokenLogits {
 
 // A model with its tokenizer. Immutable: any number of threads may use it at once. Copying shares
 // it. Methods return kInvalidArgument with the text's index where a text is at fault; kUnsupported
-// for what the folder's model cannot do (a head that it has not, texts where encore has not its
+// for what the folder's model cannot do (a head that it does not have, texts without a supported
 // tokenizer); kOutOfMemory. Results are complete or absent.
 //
 // A thread with 128 KiB of stack may call all but Open, in every precision. Between calls a model
@@ -304,8 +304,8 @@ class ENCORE_API TextEncoder {
   // error, what is in them means nothing.
   Status Encode(Texts texts, MutableView vectors, TextCounts* counts = nullptr,
                 const EncodeOptions& options = {}) const;
-  // From token ids as they are: no prompt, template or cut. For models whose tokenizer encore has
-  // not. Ids must be below the vocabulary's size, lists not empty.
+  // From token ids as they are: no prompt, template or cut. For models whose tokenizer encore
+  // does not support. Ids must be below the vocabulary's size, lists not empty.
   Result<Embeddings> EncodeIds(std::span<const std::vector<int32_t>> ids,
                                const EncodeOptions& options = {}) const;
   // The hidden states of one text's tokens, cut to max_length, the folder's prompt before it;
@@ -318,7 +318,7 @@ class ENCORE_API TextEncoder {
   // default prompt, if it has one, goes before the first text of a pair, as in
   // CrossEncoder.predict. A causal language model with LogitScore has one label too: the logit of
   // one token after the pair, less that of another. Where the folder has a chat template for pairs,
-  // that makes a text of them; kUnsupported names what it has that encore has not.
+  // that makes a text of them; kUnsupported names what encore does not support of it.
   Result<Scores> Score(std::string_view query, Texts documents,
                        const ScoreOptions& options = {}) const;
   // Classifiers: of texts, or of pairs (first[i], second[i]), the value of each label.

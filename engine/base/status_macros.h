@@ -8,9 +8,19 @@
 #ifndef ENCORE_ENGINE_BASE_STATUS_MACROS_H_
 #define ENCORE_ENGINE_BASE_STATUS_MACROS_H_
 
+#include <string>
 #include <utility>
 
 #include "encore/status.h"
+
+namespace encore::inline v0_1::internal {
+
+// The error "WHERE: MESSAGE".
+inline Status Prefixed(const std::string& where, const Status& status) {
+  return Status(status.code(), where + ": " + status.message());
+}
+
+}  // namespace encore::internal
 
 // Returns from the enclosing function if `expression` is a Status of failure.
 #define ENCORE_RETURN_IF_ERROR(expression)                                    \

@@ -119,8 +119,7 @@ Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
     if (!file.has_value()) return std::optional<JsonValue>();
     Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);
     if (!value.ok()) {
-      return Status(value.status().code(),
-                    QuotedPath(PathOf(name)) + ": " + value.status().message());
+      return Prefixed(QuotedPath(PathOf(name)), value.status());
     }
     return std::optional<JsonValue>(*std::move(value));
   });

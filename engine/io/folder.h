@@ -17,8 +17,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// A folder that was opened by the caller; files are read when they are asked for. A copy is another
-// name of the same folder.
+// A folder whose files are read when asked for.
 class Folder {
  public:
   // kNotFound if there is no such folder; kInvalidArgument if it is no folder, or the path has a
@@ -28,8 +27,8 @@ class Folder {
   const std::string& path() const { return path_; }
   std::string PathOf(std::string_view name) const { return path_ + "/" + std::string(name); }
 
-  // Whether the file is there. A link that leads nowhere is kIo: what it stood for is lost, and the
-  // folder would be read as another one without it. So is what the system does not let us see.
+  // Whether the file is there. kIo for a link that leads nowhere, which would change how the folder
+  // is read, and where the system denies access.
   Result<bool> Has(std::string_view name) const;
   // A copy of the file's bytes; nothing if there is no such file, kIo as Has(). kCorruptData for a
   // pointer of git-lfs and, before anything is read, for a file that is larger than files of this
@@ -40,7 +39,7 @@ class Folder {
 
  private:
   explicit Folder(std::string path) : path_(std::move(path)) {}
-  // Of a file that cannot be found: an error where a link on the way to it leads nowhere.
+  // For a file that was not found: an error if a link on its path leads nowhere.
   Status CheckAbsent(std::string_view name) const;
 
   std::string path_;
@@ -50,8 +49,7 @@ inline std::string_view TextOf(const MappedFile& file) {
   return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
 }
 
-// kCorruptData where a file's bytes are the small text that a clone without git-lfs has in place of
-// a large file; `quoted` names the file.
+// kCorruptData for a git-lfs pointer; `quoted` names the file.
 Status CheckNoGitLfsPointer(std::span<const std::byte> bytes, const std::string& quoted);
 
 }  // namespace encore::internal

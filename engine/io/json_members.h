@@ -19,13 +19,12 @@
 
 namespace encore::inline v0_1::internal {
 
-// Reads one object. The first error is kept and later reads return their defaults, so that a reader
-// can be written straight down and asks status() once. Not thread-safe; the value must outlive it.
+// Reads one object. Keeps the first error, after which reads return defaults: ask status() once, at
+// the end. Not thread-safe; the value must outlive it.
 class JsonMembers {
  public:
-  // `where` stands in front of keys in sentences: "config.json", "tokenizer.json: model". An error
-  // if the value is no object. Members of `over`, an object or null, take the place of the
-  // object's.
+  // Errors start with `where`: "config.json", "tokenizer.json: model". The value must be an object.
+  // Members of `over`, an object or null, replace its own.
   JsonMembers(const JsonValue& object, std::string where, const JsonValue* over = nullptr);
 
   const Status& status() const { return status_; }
@@ -63,7 +62,7 @@ class JsonMembers {
 
   // The error "WHERE: KEY is FOUND; wanted WANTED", unless there is one already.
   void Refuse(std::string_view key, std::string_view wanted);
-  // Members that are read by nobody and mean nothing here.
+  // A member without effect: counts as read.
   void Ignore(std::string_view key);
   // Keys that were neither read nor ignored, in the file's order.
   std::vector<std::string> Unread() const;

@@ -28,14 +28,13 @@ class JsonValue {
 
   // Values may be nested this deep.
   static constexpr size_t kMaxDepth = 64;
-  // As many values take at most 1 GB, most of it where they are members of small objects. A
-  // tokenizer.json of a million tokens and two million pairs of merges has 7 million.
+  // At most 1 GB of memory. A tokenizer.json of a million tokens and two million merges has 7
+  // million values.
   static constexpr size_t kMaxValues = size_t{8} << 20;
 
-  // Of exactly one value in strict UTF-8 (no comments, no NUL bytes) with white space around it.
-  // The caller's locale and rounding mode change no number. kCorruptData says where the text
-  // breaks, that it is nested deeper than kMaxDepth or has more values than max_values, or which
-  // key an object has twice; kOutOfMemory.
+  // Parses one value in strict UTF-8 (no comments, no NUL bytes) and white space, in any locale and
+  // rounding mode. kCorruptData for bad syntax (with its place), deeper nesting than kMaxDepth,
+  // more values than max_values, or a duplicate key (with its name); kOutOfMemory.
   static Result<JsonValue> Parse(std::string_view text, size_t max_values = kMaxValues);
 
   JsonValue() = default;  // null
@@ -73,7 +72,7 @@ class JsonValue {
   // kNumber that is a whole number in 0 .. 2^64 - 1: true, and *value is it. 3.0 is not.
   bool AsUnsigned(uint64_t* value) const;
 
-  // The value as a person would name it in an error sentence, shortened: "'abc'", "3.5", "null",
+  // The value as error texts name it, shortened: "'abc'", "3.5", "null",
   // "an object", "an array of 3".
   std::string Described() const;
 

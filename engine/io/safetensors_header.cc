@@ -188,7 +188,7 @@ Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json, size_t d
                    " at its start, wanted '{'");
   }
   Result<SafetensorsHeader> header = ReadHeader(json);
-  if (!header.ok()) return Status(header.status().code(), "header: " + header.status().message());
+  if (!header.ok()) return Prefixed("header", header.status());
   for (const HeaderTensor& tensor : header->tensors) {
     ENCORE_RETURN_IF_ERROR(CheckTensor(tensor, data_bytes));
   }

@@ -22,7 +22,7 @@ inline constexpr size_t kMaxHeaderBytes = 100000000;  // the limit of the refere
 inline constexpr size_t kMaxHeaderKeys = size_t{1} << 18;
 inline constexpr std::string_view kMetadataKey = "__metadata__";
 
-// A tensor as the header tells of it; begin and end count bytes from the start of the data.
+// A tensor of the header; begin and end count bytes from the start of the data.
 struct HeaderTensor {
   std::string name;
   DType dtype = DType::kF32;
@@ -36,9 +36,8 @@ struct SafetensorsHeader {
   SafetensorsMetadata metadata;
 };
 
-// Parses and validates the header's JSON against the size of the data that follows. On success the
-// tensors' ranges lie inside the data, fit dtype and shape, do not overlap and leave no byte over;
-// names are unique.
+// Parses the header's JSON and validates it: names are unique; ranges fit dtype and shape, do not
+// overlap and cover the data.
 Result<SafetensorsHeader> ParseSafetensorsHeader(std::string_view json, size_t data_bytes);
 
 // DTypeSize * elements; kInvalidArgument if that, or the product of the extents that are not 0,

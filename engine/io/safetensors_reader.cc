@@ -82,12 +82,11 @@ Result<SafetensorsFile> SafetensorsFile::FromBytes(std::span<const std::byte> by
   return internal::Guarded("the tensors", [&]() -> Result<SafetensorsFile> {
     ENCORE_RETURN_IF_ERROR(internal::CheckNoGitLfsPointer(bytes, internal::QuotedPath(name)));
     const Result<std::string_view> text = HeaderText(bytes);
-    if (!text.ok()) return Status(text.status().code(), name + ": " + text.status().message());
+    if (!text.ok()) return internal::Prefixed(name, text.status());
     const std::span<const std::byte> data = bytes.subspan(kLengthBytes + text->size());
     Result<internal::SafetensorsHeader> header =
         internal::ParseSafetensorsHeader(*text, data.size());
-    if (!header.ok())
-      return Status(header.status().code(), name + ": " + header.status().message());
+    if (!header.ok()) return internal::Prefixed(name, header.status());
 
     auto impl = std::make_shared<Impl>();
     impl->name = name;

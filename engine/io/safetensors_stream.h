@@ -17,21 +17,20 @@
 
 namespace encore::inline v0_1::internal {
 
-// Takes the next bytes of a tensor.
+// Writes the next bytes of a tensor.
 using ByteSink = std::function<Status(std::span<const std::byte> bytes)>;
 
 struct StreamedTensor {
   std::string name;
   DType dtype = DType::kF32;
   Shape shape;
-  // Called once, when the tensor's turn has come: hands all of its bytes to the sink, dense and
-  // row-major, in as many pieces as it likes. An error, the sink's or its own, ends the writing.
+  // Called once: passes all bytes of the tensor to the sink, dense and row-major, in any pieces. An
+  // error of it or of the sink ends the writing.
   std::function<Status(const ByteSink& sink)> write;
 };
 
-// As WriteSafetensors, which says where tensors lie and what is refused. Their turns come by
-// descending element size, else in the given order. kIo if one has written more or fewer
-// bytes than its shape has.
+// As WriteSafetensors. Tensors are written by descending element size, else in the given order. kIo
+// if one writes more or fewer bytes than its shape has.
 Status WriteSafetensorsStream(const std::string& path, std::span<const StreamedTensor> tensors,
                               const SafetensorsMetadata& metadata);
 

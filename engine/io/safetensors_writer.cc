@@ -23,6 +23,7 @@ namespace encore::inline v0_1 {
 namespace {
 
 using internal::JsonString;
+using internal::Prefixed;
 using internal::Quoted;
 using internal::StreamedTensor;
 
@@ -56,18 +57,14 @@ std::vector<size_t> DataOrder(std::span<const StreamedTensor> tensors) {
   return order;
 }
 
-Status Prefixed(const char* what, const Status& status) {
-  return Status(status.code(), what + status.message());
-}
-
 Status AppendMetadata(const SafetensorsMetadata& metadata, std::string* json) {
   std::string separator;
   *json += "\"" + std::string(internal::kMetadataKey) + "\":{";
   for (const auto& [key, value] : metadata) {
     const Result<std::string> key_json = JsonString(key);
     const Result<std::string> value_json = JsonString(value);
-    if (!key_json.ok()) return Prefixed("metadata key ", key_json.status());
-    if (!value_json.ok()) return Prefixed("metadata value ", value_json.status());
+    if (!key_json.ok()) return Prefixed("metadata key", key_json.status());
+    if (!value_json.ok()) return Prefixed("metadata value", value_json.status());
     *json += std::exchange(separator, ",") + *key_json + ":" + *value_json;
   }
   *json += '}';
@@ -92,7 +89,7 @@ Result<std::string> HeaderJson(std::span<const StreamedTensor> tensors,
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
     const Result<std::string> name = JsonString(tensors[i].name);
-    if (!name.ok()) return Prefixed("tensor name ", name.status());
+    if (!name.ok()) return Prefixed("tensor name", name.status());
     std::string shape;
     for (size_t a = 0; a < tensors[i].shape.rank(); ++a) {
       shape += (a == 0 ? "" : ",") + std::to_string(tensors[i].shape[a]);
@@ -152,7 +149,7 @@ Status WriteSafetensors(const std::string& path, std::span<const SafetensorsEntr
       status =
           WrongBytes(tensors[i], ErrorCode::kInvalidArgument, entries[i].bytes.size(), bytes[i]);
     }
-    if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+    if (!status.ok()) return Prefixed(path, status);
     return internal::WriteSafetensorsStream(path, tensors, metadata);
   });
 }
@@ -163,10 +160,10 @@ Status internal::WriteSafetensorsStream(const std::string& path,
   return internal::Guarded(path, [&]() -> Status {
     std::vector<size_t> bytes;
     Status status = CheckTensors(tensors, &bytes);
-    if (!status.ok()) return Status(status.code(), path + ": " + status.message());
+    if (!status.ok()) return Prefixed(path, status);
     const std::vector<size_t> order = DataOrder(tensors);
     const Result<std::string> json = HeaderJson(tensors, bytes, order, metadata);
-    if (!json.ok()) return Status(json.status().code(), path + ": " + json.status().message());
+    if (!json.ok()) return Prefixed(path, json.status());
 
     ENCORE_ASSIGN_OR_RETURN(internal::FileWriter writer, internal::FileWriter::Create(path));
     const uint64_t length = json->size();

@@ -71,11 +71,11 @@ Result<std::map<std::string_view, ZipBytes>> ReadZip(ZipBytes file) {
     const size_t packed = NumberAt(file, at + 20, 4);
     const size_t bytes = NumberAt(file, at + 24, 4);
     const size_t name_bytes = NumberAt(file, at + 28, 2);
-    const size_t rest = name_bytes + NumberAt(file, at + 30, 2) + NumberAt(file, at + 32, 2);
+    const size_t tail = name_bytes + NumberAt(file, at + 30, 2) + NumberAt(file, at + 32, 2);
     const size_t header = NumberAt(file, at + 42, 4);
-    if (rest > stop - at - kDirectoryEntryBytes) return BrokenZip("found a broken directory");
+    if (tail > stop - at - kDirectoryEntryBytes) return BrokenZip("found a broken directory");
     const std::string_view name = TextAt(file, at + kDirectoryEntryBytes, name_bytes);
-    at += kDirectoryEntryBytes + rest;
+    at += kDirectoryEntryBytes + tail;
     if (method != 0 || packed != bytes) {
       return Status(ErrorCode::kUnsupported,
                     "entry " + Quoted(name) + ": found a compressed one; wanted it stored");
@@ -113,7 +113,7 @@ Result<std::vector<std::pair<std::string, Tensor>>> ReadTorchFile(std::span<cons
   Result<std::vector<PickledTensor>> tensors =
       ReadPickledTensors(TextAt(pickle->second, 0, pickle->second.size()));
   if (!tensors.ok()) {
-    return Status(tensors.status().code(), "data.pkl: " + tensors.status().message());
+    return Prefixed("data.pkl", tensors.status());
   }
   const FpEnvScope default_modes;
   std::vector<std::pair<std::string, Tensor>> read;

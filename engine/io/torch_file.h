@@ -17,9 +17,9 @@
 
 namespace encore::inline v0_1::internal {
 
-// Names and copies in F32. kUnsupported for other formats and for all that a dictionary of tensors
-// in F32, F16 and BF16 does not need; kCorruptData where sizes do not fit each other. Sentences
-// have no file's name.
+// Names, and copies in F32. kUnsupported for other formats and for pickles with more than a
+// dictionary of tensors in F32, F16 or BF16; kCorruptData for sizes that do not match. Errors do
+// not name the file.
 Result<std::vector<std::pair<std::string, Tensor>>> ReadTorchFile(std::span<const std::byte> file);
 
 }  // namespace encore::internal

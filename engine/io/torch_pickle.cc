@@ -127,7 +127,7 @@ class PickleMachine {
   bool PushNumber(int64_t number, PickleKind kind = PickleKind::kNumber) {
     return Push({.kind = kind, .number = number});
   }
-  // What lies on top; null without it or where it is something else.
+  // The value `depth` below the top; null if there is none or its kind is another.
   PickleValue* Top(PickleKind kind, size_t depth = 0) {
     if (stack_.size() <= depth) return nullptr;
     PickleValue& value = values_[stack_[stack_.size() - 1 - depth]];
@@ -143,7 +143,7 @@ class PickleMachine {
     stack_.erase(begin, stack_.end());
     return Push(std::move(tuple));
   }
-  // How many values lie above the last mark.
+  // The number of values above the last mark.
   std::optional<size_t> AboveMark() const {
     for (size_t i = stack_.size(); i-- > 0;) {
       if (values_[stack_[i]].kind == PickleKind::kMark) return stack_.size() - 1 - i;
@@ -327,8 +327,7 @@ class PickleMachine {
     const auto elements = static_cast<size_t>(storage.number);
     const auto first = static_cast<size_t>(offset.number);
     if (first > elements || step > elements - first) {
-      found_ =
-          "a tensor that does not lie in its storage of " + std::to_string(elements) + " elements";
+      found_ = "a tensor beyond its storage of " + std::to_string(elements) + " elements";
       return {};
     }
     return PickledTensor{.name = {},

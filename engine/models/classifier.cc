@@ -56,10 +56,11 @@ Result<Classifier> Classifier::Create(const ModelSpec& model, ModelTensors* tens
   const HeadSpec& spec = head.of_tokens_ ? model.token_head : model.head;
   if (spec.out.empty()) {
     if (task != Task::kSequenceClassifier) return head;
-    return Status(ErrorCode::kUnsupported,
-                  std::string(kConfigFile) +
-                      ": architectures names a sequence classifier; encore has none of " +
-                      model.model_type + (spec.none.empty() ? "" : ": " + std::string(spec.none)));
+    return Status(
+        ErrorCode::kUnsupported,
+        std::string(kConfigFile) +
+            ": architectures names a sequence classifier; encore does not support that of " +
+            model.model_type + (spec.none.empty() ? "" : ": " + std::string(spec.none)));
   }
   const std::string dense =
       spec.dense_in_base ? tensors->Base(spec.dense) : std::string(spec.dense);
@@ -112,12 +113,12 @@ Result<Classifier> Classifier::OfLogits(const ModelSpec& model, const LogitScore
   if (model.head.rows != OutputRows::kLast || model.head.out.empty()) {
     return Status(ErrorCode::kUnsupported,
                   std::string(kConfigFile) + ": model_type is " + model.model_type +
-                      "; encore has no causal language model's scores of it");
+                      "; encore does not support a causal language model's scores of it");
   }
   if (model.logit_softcapping) {
     return Status(ErrorCode::kUnsupported,
                   std::string(kConfigFile) +
-                      ": final_logit_softcapping is not null; encore has no scores of such logits");
+                      ": final_logit_softcapping is not null; encore does not support it");
   }
   const size_t vocabulary = model.embeddings.vocab_size;
   const size_t d_model = model.encoder.d_model;

@@ -37,7 +37,7 @@ class Classifier {
   Classifier() = default;
   // None where the folder has none: `architectures` names another task, or names none and a
   // tensor is missing. Where it names a classifier of sequences or of tokens, all tensors must be
-  // there. kUnsupported where the folder has one and encore has none of its family.
+  // there. kUnsupported if encore does not support the family's head.
   static Result<Classifier> Create(const ModelSpec& spec, ModelTensors* tensors,
                                    std::vector<Decision>* decisions);
 

@@ -29,7 +29,7 @@ size_t ReadExtent(JsonMembers* config, const ConfigKey<size_t>& key, size_t leas
 size_t ReadLayers(JsonMembers* config, std::string_view key, size_t absent = 0);
 // Finite, >= 0.
 double ReadEpsilon(JsonMembers* config, const ConfigKey<double>& key);
-// By the names of transformers; kUnsupported for those that the engine has not.
+// By the names of transformers; kUnsupported for others.
 Status ReadActivation(JsonMembers* config, const ConfigKey<std::string_view>& key,
                       Activation* activation);
 // The same of a head's layer, which may have tanh too, and not each of a layer's.
@@ -71,7 +71,7 @@ Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, Mod
 //   one that has a single value that encore computes: kUnsupported with another
 //   one that another family reads, and that may have been meant: kInvalidArgument, or with
 //   ignore_foreign a decision
-//   any other: a decision, as transformers does not look at keys that a family's class has not
+//   any other: a decision, as transformers ignores keys that a family's class does not have
 Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,
                       std::vector<Decision>* decisions);
 

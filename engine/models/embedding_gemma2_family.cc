@@ -138,7 +138,7 @@ Status ConfigureEmbeddingGemma2(JsonMembers* config, ModelSpec* spec) {
                       {.head_size = local, .theta_key = {}, .scaled = false}, spec);
 }
 
-// What stands for images and sounds in a text has the row of padding.
+// Tokens of images and sounds have the row of padding.
 Status ConfigureWholeEmbeddingGemma2(JsonMembers* config, ModelSpec* spec) {
   EmbeddingSpec& e = spec->embeddings;
   e.pad_token_id = config->Size("pad_token_id", 0);

@@ -236,7 +236,7 @@ Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor&
   const size_t width = spec_.width;
   const std::vector<uint32_t> positions = PositionsOf(spec_, batch);
   const std::vector<float> factors = FactorsOf(spec_, batch);
-  // The sums lie in x, or where they are narrower beside it.
+  // The sums are in x, or in `narrow` before a projection.
   Tensor narrow;
   MutableView sums = x;
   if (projection_) {

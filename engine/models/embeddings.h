@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From token ids to the encoder's input: rows of embedding tables where they lie in the file, their
+// From token ids to the encoder's input: rows of embedding tables in the mapped file, their
 // sum, its norm, and a projection where the family has one. A table may be of integers (`encore
 // convert --embeddings int8`): I8 [rows, width], and beside it NAME.weight_scale, F32 [rows]; an
 // element is the integer times its row's scale.

@@ -69,7 +69,7 @@ class WordList {
 };
 
 // A module of the file in an encoder layer: `name` + ".weight" and, if it has one, `name` + ".bias"
-// go to a member of the layer's weights. "{N}" in a name stands for the layer's number; layers
+// go to a member of the layer's weights. "{N}" in a name is the layer's number; layers
 // share a tensor whose name has none. A layer without attention_norm has no module of norm1, one
 // with experts none of the matrices that these take the place of, and others no experts.
 struct LayerModule {
@@ -116,7 +116,7 @@ struct EmbeddingSpec {
   std::string_view position = {};
   PositionRule position_rule = PositionRule::kFromZero;
   size_t pad_token_id = 0;  // with kFromPadding; a row's 0: that of config.json
-  // Ids that stand for images and sounds, whose row is that of pad_token_id.
+  // Ids of images and sounds, whose row is that of pad_token_id.
   std::array<std::optional<size_t>, 3> placeholders = {};
   // A table whose first row is added to every token's sum, after its position.
   std::string_view task = {};
@@ -348,9 +348,9 @@ struct ModelSpec {
 
 inline constexpr const char kConfigFile[] = "config.json";
 
-// The spec of config.json. kNotFound without one; kUnsupported for a family that encore has not, a
-// folder that is an adapter's, and values that encore does not compute; kCorruptData;
-// kInvalidArgument. Appends what was decided.
+// The spec of config.json. kNotFound without one; kUnsupported for an unknown family, a folder that
+// is an adapter's, and values that encore does not compute; kCorruptData; kInvalidArgument. Appends
+// what was decided.
 Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
                                   std::vector<Decision>* decisions);
 

@@ -32,9 +32,9 @@ Status CheckPlan(const ModelSpec& model) {
                       "; encore has no masked language model's head of it");
   }
   if (!spec.dense.empty() && spec.activation->apply == nullptr) {
-    return Status(ErrorCode::kUnsupported, file + ": the activation is " +
-                                               std::string(spec.activation->text) +
-                                               ", which encore has not in a language model's head");
+    return Status(ErrorCode::kUnsupported,
+                  file + ": the activation is " + std::string(spec.activation->text) +
+                      ", which encore does not support in a language model's head");
   }
   if (spec.dense.empty() && model.embeddings.width != model.encoder.d_model) {
     return Status(ErrorCode::kUnsupported,

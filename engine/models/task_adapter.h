@@ -44,7 +44,7 @@ struct LowRankRows {
 
 class TaskAdapter {
  public:
-  // Nothing where `task` is empty. kInvalidArgument for a task that the folder has not, which lists
+  // Nothing where `task` is empty. kInvalidArgument for an unknown task, which lists
   // those that it has; kUnsupported for an adapter that computes something else.
   static Result<std::optional<TaskAdapter>> Open(const Folder& folder, const WeightFiles& files,
                                                  const ModelSpec& spec, std::string_view task,

@@ -60,7 +60,7 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
   for (const SafetensorsFile& file : files.files()) {
     const Result<Precision> found = StoredPrecision(file.metadata());
     if (!found.ok()) {
-      return Status(found.status().code(), file.name() + ": " + found.status().message());
+      return Prefixed(file.name(), found.status());
     }
     if (*found != Precision::kF32) stored = *found;
   }
@@ -164,7 +164,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   ENCORE_ASSIGN_OR_RETURN(EncoderOptions chosen,
                           ChoosePrecision(options, files, weights, decisions));
   ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files, adapter));
-  // Pages of what was packed are given back after each layer, and the rest at the end.
+  // Pages of a packed layer are released after it, and the others at the end.
   chosen.layer_packed = [&files] { files.ReleasePages(); };
   ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(spec.encoder, weights, chosen));
   if (options.amx_bf16) {

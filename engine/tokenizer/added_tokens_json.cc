@@ -133,11 +133,11 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     std::stable_sort(more.begin(), more.end(),
                      [](const AddedToken& a, const AddedToken& b) { return a.id < b.id; });
   }
-  const size_t told = more.size();
+  const size_t given = more.size();
   // One that a file lists as an added token, or null; those that are appended below are none.
   std::unordered_map<std::string, size_t> places;
-  for (size_t i = 0; i < told; ++i) places.emplace(more[i].content, i);
-  const auto find_told = [&](const std::string& content) -> AddedToken* {
+  for (size_t i = 0; i < given; ++i) places.emplace(more[i].content, i);
+  const auto find_given = [&](const std::string& content) -> AddedToken* {
     const auto found = places.find(content);
     return found == places.end() ? nullptr : &more[found->second];
   };
@@ -146,7 +146,7 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
   for (SpecialToken& token : *named) {
     const std::string& content = token.token.content;
     if (content.empty()) continue;
-    if (AddedToken* const known = find_told(content)) {
+    if (AddedToken* const known = find_given(content)) {
       known->special = true;
       token.from_class = false;
     } else if (list.Find(content) == nullptr) {
@@ -154,7 +154,7 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
     }
   }
   for (const AddedToken& token : extra) {
-    const bool known = list.Find(token.content) != nullptr || find_told(token.content) != nullptr;
+    const bool known = list.Find(token.content) != nullptr || find_given(token.content) != nullptr;
     if (!known) more.push_back(token);
   }
   if (which.kind == TokenizerKind::kSiglip) {  // which finds all of them in the raw text
@@ -184,19 +184,19 @@ Status AddTokens(const JsonValue& json, const std::string& file, const Tokenizer
   for (const std::string& content : config.whole_tokens) {
     if (list.Find(content) == nullptr && !parts->model->TokenToId(content)) continue;
     list.Add(AddedToken::Special(content));
-    parts->Tell("special token", Quoted(content), "prefix of queries or documents");
+    parts->Note("special token", Quoted(content), "prefix of queries or documents");
   }
-  for (size_t i = 0; i < told; ++i) {
+  for (size_t i = 0; i < given; ++i) {
     const int32_t id = list.Find(more[i].content)->id;
     if (id == more[i].id) continue;
-    parts->Tell("added tokens", Quoted(more[i].content) + " is " + std::to_string(id),
+    parts->Note("added tokens", Quoted(more[i].content) + " is " + std::to_string(id),
                 "the next free id; a file says " + std::to_string(more[i].id));
   }
   const std::string where = file + ": added_tokens";
   ENCORE_ASSIGN_OR_RETURN(AddedTokens added,
                           AddedTokens::Create(list.tokens(), parts->normalizer, where));
   parts->added_tokens = std::move(added);
-  parts->Tell("added tokens", std::to_string(list.tokens().size()),
+  parts->Note("added tokens", std::to_string(list.tokens().size()),
               where + (config.added_tokens ? " and " + config.file : ""));
   return {};
 }

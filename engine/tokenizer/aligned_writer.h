@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes normalized text and where it came from, by the rules with which `tokenizers` aligns what
-// it writes with what it reads; and puts the combining marks of decomposed text in canonical order
-// (The Unicode Standard, section 3.11).
+// Writes normalized text with its alignment to the input, as `tokenizers` aligns; and puts
+// combining marks of decomposed text in canonical order (The Unicode Standard, section 3.11).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_ALIGNED_WRITER_H_
 #define ENCORE_ENGINE_TOKENIZER_ALIGNED_WRITER_H_
@@ -16,8 +15,8 @@
 
 namespace encore::inline v0_1::internal {
 
-// A character that is written. Its change is 1 if it stands for no character of its own, 0 if it
-// stands for the next one that was not read yet, -n if it stands for that and n more.
+// A character to write. `change` as in tokenizers' NormalizedString: 1: inserted; 0: replaces the
+// next input character; -n: replaces it and n more.
 struct Written {
   char32_t c;
   int change;
@@ -31,7 +30,6 @@ class AlignedWriter {
   void Put(Written written) {
     if (from_.origin == nullptr) return out_->Put(written.c, {});
     if (written.change > 0) {
-      // At the very start there is nothing that it could stand beside.
       const ByteRange before = at_ == 0 ? StartOfText() : from_.origin[at_ - 1];
       return out_->Put(written.c, before);
     }

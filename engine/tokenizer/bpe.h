@@ -34,8 +34,8 @@ inline size_t InnerMark(std::string_view text) {
 }
 
 // GPT-2's alphabet, in which vocabularies of bytes are spelled: every byte is a printable
-// character. The byte of each character below U+0144; -1: none. Printable bytes of Latin-1 stand
-// for themselves, the others in their order for U+0100 and on.
+// character. The byte of each character below U+0144; -1: none. Printable bytes of Latin-1 are
+// themselves, the others U+0100 and on, in their order.
 inline constexpr std::array<int16_t, 0x144> kBytesOfAlphabet = [] {
   std::array<int16_t, 0x144> made{};
   made.fill(-1);
@@ -50,7 +50,7 @@ inline constexpr std::array<int16_t, 0x144> kBytesOfAlphabet = [] {
 // How many bytes of UTF-8 a byte's character has.
 inline size_t SpelledSize(char byte) { return byte >= 0x21 && byte <= 0x7E ? 1 : 2; }
 
-// The bytes that valid text in the alphabet stands for; nothing for other text.
+// The bytes that valid text in the alphabet spells; nothing for other text.
 inline std::optional<std::string> BytesSpelledBy(std::string_view text) {
   std::string bytes;
   const char* const end = text.data() + text.size();
@@ -129,8 +129,8 @@ using Merges = std::vector<std::pair<std::string_view, std::string_view>>;
 
 class Bpe : public Model {
  public:
-  // kInvalidArgument if a merge needs a token that the vocabulary has not, is there twice or makes
-  // nothing longer; or if the unknown token is not in it. Sentences start with `where`. Throws
+  // kInvalidArgument if a merge's token is not in the vocabulary, a merge is there twice or makes
+  // nothing longer, or the unknown token is missing. Errors start with `where`. Throws
   // std::bad_alloc.
   static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
                                                      const Merges& merges,
@@ -154,11 +154,11 @@ class Bpe : public Model {
   void Spell(std::string_view word, ModelScratch* scratch) const;
   // The symbol of a character, or of a byte; kNone if it is unknown.
   uint32_t SymbolOf(std::string_view character, bool first, bool last, std::string* spelled) const;
-  // Appends where the symbols of a word come from.
+  // Appends the offsets of a word's symbols.
   void PutOrigins(TextView text, Span word, const Symbols& symbols, TokenList* out) const;
   void MergeFew(Symbols* symbols) const;
   void MergeMany(ModelScratch* scratch) const;
-  // Where a word may be cut without changing its tokens: its first `size` bytes come first.
+  // How many bytes may be cut off a word's start without changing its tokens.
   size_t CutSize(std::string_view word) const;
 
   BpeSettings settings_;

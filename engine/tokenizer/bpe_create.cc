@@ -109,8 +109,8 @@ Status Bpe::FindSymbols(const std::string& where) {
   if (settings_.byte_fallback) {
     return Status(ErrorCode::kUnsupported,
                   where +
-                      ": byte_fallback is true, and the pre-tokenizer is ByteLevel; encore has "
-                      "either of them alone");
+                      ": byte_fallback is true, and the pre-tokenizer is ByteLevel; encore "
+                      "supports either of them alone");
   }
   for (auto& symbols : byte_symbols_) symbols.fill(MergeTable::kNone);
   const std::array<int16_t, 0x144>& alphabet = kBytesOfAlphabet;
@@ -143,7 +143,7 @@ void Bpe::FindWholeWords(const Vocabulary& vocabulary) {
       found.emplace_back(std::move(text), id);
       continue;
     }
-    // Tokens that a text cannot be cut into are words of their own by no means.
+    // Words are cut before that.
     if (CutSize(text) != text.size()) continue;
     tokens.Clear();
     TokenizeWord({text.data(), text.size()}, {0, text.size()}, &scratch, &tokens);
@@ -172,7 +172,7 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
   if (dropout != 0) {
     return Status(ErrorCode::kUnsupported,
                   where + ": dropout is " + members->Find("dropout")->Described() +
-                      "; encore has none: the same text gives the same tokens");
+                      "; encore does not support it: the same text gives the same tokens");
   }
   Vocabulary vocabulary;
   Merges merges;
@@ -181,13 +181,13 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
   ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
   ENCORE_ASSIGN_OR_RETURN(parts->model, Bpe::Create(vocabulary, merges, settings, where));
   parts->unk_token = settings.unk_token.value_or("");
-  parts->Tell("merges", std::to_string(merges.size()), where + ": merges");
-  parts->Tell("unknown token",
+  parts->Note("merges", std::to_string(merges.size()), where + ": merges");
+  parts->Note("unknown token",
               settings.byte_fallback ? "bytes, else " + settings.unk_token.value_or("none")
                                      : settings.unk_token.value_or("none"),
               where + ": unk_token");
   if (settings.ignore_merges) {
-    parts->Tell("words that are tokens", "not merged", where + ": ignore_merges");
+    parts->Note("words that are tokens", "not merged", where + ": ignore_merges");
   }
   return {};
 }

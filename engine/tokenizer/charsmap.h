@@ -19,21 +19,21 @@ namespace encore::inline v0_1::internal {
 // Immutable once read.
 class Charsmap {
  public:
-  // A string that the map has, by its bytes, and what stands for it.
+  // A string of the map, in bytes, and its replacement.
   struct Match {
     size_t size;
     std::string_view replacement;
   };
 
-  // False, and a sentence's end, for bytes that are no map.
+  // False, and the end of an error's sentence, for bytes that are no map.
   bool Read(std::string_view bytes, std::string* problem);
 
-  // Of the strings of the map that a text starts with, the shortest one's replacement, as
-  // `tokenizers` looks for them; and the longest one, as sentencepiece does.
+  // The replacement of the shortest string of the map that the text starts with, as in
+  // `tokenizers`; and the longest one, as in sentencepiece.
   std::optional<std::string_view> Find(std::string_view text) const;
   std::optional<Match> Longest(std::string_view text) const;
 
-  // At most how many times as many bytes a string has afterwards.
+  // The largest ratio of a replacement's bytes to its string's.
   double growth() const { return growth_; }
 
  private:

@@ -101,6 +101,10 @@ JsonValue Replace(JsonValue what, const char* with) {
   return Component("Replace", {{"pattern", std::move(what)}, {"content", with}});
 }
 
+JsonValue Steps(std::vector<JsonValue> steps) {
+  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+}
+
 JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& charsmap) {
   std::vector<JsonValue> steps = {Replace(Literal("``"), "\""), Replace(Literal("''"), "\"")};
   if (!config.keep_accents.value_or(false)) {
@@ -109,7 +113,7 @@ JsonValue AlbertNormalizer(const TokenizerConfig& config, const JsonValue& chars
   }
   if (config.do_lower_case.value_or(true)) steps.push_back(Component("Lowercase"));
   if (!charsmap.is_null()) steps.push_back(charsmap);
-  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+  return Steps(std::move(steps));
 }
 
 // Without the normalization that sentencepiece's model has, which transformers leaves out.
@@ -119,7 +123,7 @@ JsonValue DebertaNormalizer(const TokenizerConfig& config) {
   steps.push_back(Replace(Regex(R"(\s{2,}|[\n\r\t])"), " "));
   steps.push_back(Component("NFC"));
   steps.push_back(Component("Strip", {{"strip_left", false}, {"strip_right", true}}));
-  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+  return Steps(std::move(steps));
 }
 
 // Four characters are white space to Python and not to Unicode.
@@ -128,7 +132,7 @@ JsonValue EsmNormalizer() {
   for (const char* const separator : {"\x1C", "\x1D", "\x1E", "\x1F"}) {
     steps.push_back(Replace(Literal(separator), " "));
   }
-  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+  return Steps(std::move(steps));
 }
 
 // Without punctuation, and with single spaces. What Python takes for white space is white, or one
@@ -140,7 +144,7 @@ JsonValue SiglipNormalizer(const TokenizerConfig& config) {
   steps.push_back(EsmNormalizer());
   steps.push_back(Replace(Regex(R"(\s+)"), " "));
   steps.push_back(Component("Strip", {{"strip_left", true}, {"strip_right", true}}));
-  return Component("Sequence", {{"normalizers", JsonValue::Array(std::move(steps))}});
+  return Steps(std::move(steps));
 }
 
 JsonValue Metaspace(const char* scheme, bool split) {
@@ -195,8 +199,8 @@ std::vector<SpecialToken> NamedTokens(Kind kind, const TokenizerConfig& config) 
   const RecipeRow& row = RowOf(kind);
   for (size_t i = 0; i < row.tokens.size(); ++i) {
     const std::string key = kSpecialTokenKeys[i];
-    if (const SpecialToken* const told = FindToken(config.special_tokens, key)) {
-      named.push_back(*told);
+    if (const SpecialToken* const given = FindToken(config.special_tokens, key)) {
+      named.push_back(*given);
     } else if (row.tokens[i] != nullptr) {
       SpecialToken& token = named.emplace_back();
       token = {.key = key, .token = AddedToken::Special(row.tokens[i]), .from_class = true};
@@ -208,8 +212,8 @@ std::vector<SpecialToken> NamedTokens(Kind kind, const TokenizerConfig& config) 
       named.back().token.lstrip = named.back().token.rstrip = true;
     }
   }
-  for (const SpecialToken& told : config.special_tokens) {
-    if (!IsSpecialTokenKey(told.key)) named.push_back(told);
+  for (const SpecialToken& given : config.special_tokens) {
+    if (!IsSpecialTokenKey(given.key)) named.push_back(given);
   }
   return named;
 }
@@ -256,16 +260,11 @@ JsonValue NormalizerJson(Kind kind, const TokenizerConfig& config, const JsonVal
     case Kind::kQwen2:
       return Component("NFC");
     case Kind::kClip:
-      return Component(
-          "Sequence",
-          {{"normalizers", JsonValue::Array({Component("NFC"), Replace(Regex(R"(\s+)"), " "),
-                                             Component("Lowercase")})}});
+      return Steps({Component("NFC"), Replace(Regex(R"(\s+)"), " "), Component("Lowercase")});
     case Kind::kGemma:
       return Replace(Literal(" "), "▁");
     case Kind::kSiglip2:
-      return Component("Sequence",
-                       {{"normalizers",
-                         JsonValue::Array({Component("Lowercase"), Replace(Literal(" "), "▁")})}});
+      return Steps({Component("Lowercase"), Replace(Literal(" "), "▁")});
     case Kind::kEsm:
       return EsmNormalizer();
     case Kind::kSiglip:

@@ -13,13 +13,13 @@ Status RefuseUnread(const JsonMembers& members) {
   if (!members.ok()) return members.status();
   const std::vector<std::string> keys = members.Unread();
   if (keys.empty()) return {};
-  return Status(ErrorCode::kUnsupported,
-                members.where() + ": has a member " + Quoted(keys[0]) + ", which encore has not");
+  return Status(ErrorCode::kUnsupported, members.where() + ": has a member " + Quoted(keys[0]) +
+                                             ", which encore does not support");
 }
 
 Status UnknownType(const std::string& where, const std::string& type, std::string_view known) {
   return Status(ErrorCode::kUnsupported,
-                where + ": type is " + Quoted(type) + "; encore has " + std::string(known));
+                where + ": type is " + Quoted(type) + "; encore supports " + std::string(known));
 }
 
 Status ReadComponent(const JsonValue& json, const std::string& where, const std::string& list,

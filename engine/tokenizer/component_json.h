@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The components of tokenizer.json: each reads its object, every field of it, and refuses what
-// encore has not.
+// The components of tokenizer.json: each reads every field of its object and refuses what encore
+// does not support.
 //
-// Functions append to `parts` and its decisions. kUnsupported names a component that encore has
-// not, kInvalidArgument or kCorruptData a field with what was found and wanted; sentences start
-// with `file`. They throw std::bad_alloc.
+// Functions append to `parts` and its decisions. kUnsupported names an unknown component,
+// kInvalidArgument or kCorruptData a field, what was found and what was wanted; errors start with
+// `file`. They throw std::bad_alloc.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
 #define ENCORE_ENGINE_TOKENIZER_COMPONENT_JSON_H_
@@ -22,7 +22,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// An error if a member of the object was read by nobody.
+// An error for a member that was not read.
 Status RefuseUnread(const JsonMembers& members);
 // "FILE: WHAT has type 'X'; encore has A, B".
 Status UnknownType(const std::string& where, const std::string& type, std::string_view known);
@@ -38,19 +38,18 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
 // pre_tokenizer.cc; null is none. And of the object of type Metaspace (metaspace.cc).
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 void ReadMetaspace(JsonMembers* members, TokenizerParts* parts);
-// After the pre-tokenizer.
-// Members of `over`, if it is not null, take the place of the model's.
+// After the pre-tokenizer. Members of `over`, unless null, replace the model's.
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
                  const JsonValue* over = nullptr);
-// Which model it is, by its type or, in files of old, its members; empty if that is not known.
+// The model's type, which older files show by their members; empty if it is unknown.
 std::string ModelType(const JsonValue& json);
-// Of the model's object, by its type: word_piece.cc, bpe_create.cc, unigram.cc.
+// The model's object by type: word_piece.cc, bpe_create.cc, unigram.cc.
 Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts);
 Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
 Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
 // The entries of "vocab" where it is an object. `where` is the model's.
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
-// The id of the token that stands for what is unknown.
+// The id of the unknown token.
 Result<int32_t> UnknownId(const TokenTable& tokens, const std::string& token,
                           const std::string& where);
 // template_json.cc; null is none. After the model and the added tokens.

@@ -142,7 +142,7 @@ void ReadMetaspace(JsonMembers* members, TokenizerParts* parts) {
     members->Refuse("prepend_scheme", "never, as add_prefix_space is false");
   }
   parts->pre_tokenizer.Append(std::make_unique<Metaspace>(settings));
-  parts->Tell("a space before the text", scheme, members->where() + ": prepend_scheme");
+  parts->Note("a space before the text", scheme, members->where() + ": prepend_scheme");
 }
 
 }  // namespace encore::internal

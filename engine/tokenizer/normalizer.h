@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The normalizers of `tokenizers`: text to text, remembering where each character came from.
+// The normalizers of `tokenizers`: text to text, with each character's offsets in the input.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_
 #define ENCORE_ENGINE_TOKENIZER_NORMALIZER_H_

@@ -51,14 +51,14 @@ void ReadBert(JsonMembers* members, TokenizerParts* parts) {
                                                .handle_chinese_chars = facts.handle_chinese_chars,
                                                .strip_accents = strip_accents,
                                                .lowercase = facts.bert_lowercase}));
-  parts->Tell("normalizer", "BertNormalizer", source);
-  parts->Tell("control characters removed", YesNo(clean_text), source + ": clean_text");
-  parts->Tell("Chinese characters apart", YesNo(facts.handle_chinese_chars),
+  parts->Note("normalizer", "BertNormalizer", source);
+  parts->Note("control characters removed", YesNo(clean_text), source + ": clean_text");
+  parts->Note("Chinese characters apart", YesNo(facts.handle_chinese_chars),
               source + ": handle_chinese_chars");
-  parts->Tell(
+  parts->Note(
       "accents removed", YesNo(strip_accents),
       source + (facts.strip_accents ? ": strip_accents" : ": lowercase, as strip_accents is null"));
-  parts->Tell("lower case", YesNo(facts.bert_lowercase), source + ": lowercase");
+  parts->Note("lower case", YesNo(facts.bert_lowercase), source + ": lowercase");
 }
 
 using Step = std::unique_ptr<const NormalizerStep>;
@@ -114,7 +114,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
                       TokenizerParts* parts) {
   const std::string where = file + ": normalizer";
   if (json.is_null()) {
-    parts->Tell("normalizer", "none", where);
+    parts->Note("normalizer", "none", where);
   } else {
     ENCORE_RETURN_IF_ERROR(ReadComponent(json, where, "normalizers",
                                          [parts](const std::string& type, JsonMembers* members) {
@@ -124,7 +124,7 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
   if (lowercase && !parts->facts.has_lowercase_step) {
     parts->normalizer.Prepend(MakeLowercase());
     parts->facts.has_lowercase_step = true;
-    parts->Tell("lower case", "yes, before the normalizer", "option");
+    parts->Note("lower case", "yes, before the normalizer", "option");
   }
   return {};
 }

@@ -22,9 +22,9 @@ class Pattern {
   // As Next.
   using Search = bool (*)(const char* at, const char* end, std::string_view* match);
 
-  // Of a string that is not empty, as it stands.
+  // Matches this string, which is not empty.
   static Pattern Literal(std::string text);
-  // Of a regular expression, by its exact text; nothing for those that encore has not.
+  // By a regular expression's exact text; nothing for one that encore does not support.
   static std::optional<Pattern> Regex(std::string_view regex);
   // GPT-2's, which ByteLevel has inside.
   static Pattern Gpt2();

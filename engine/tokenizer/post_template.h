@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What stands around a text or a pair of texts: special tokens, and type ids of everything. Also
+// Special tokens around a text or a pair of texts, and the type ids of all tokens. Also
 // how much of the texts is left where the result must not be too long.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_POST_TEMPLATE_H_
@@ -27,7 +27,7 @@ struct TemplatePiece {
   bool once = false;  // of kToken: left out behind a text whose last token it is
 };
 
-// Whether spaces at the ends of a token are part of where it came from.
+// Whether a token's offsets include spaces at its ends.
 enum class OffsetTrim : uint8_t {
   kNone,
   kAllSpaces,       // they are not

@@ -199,7 +199,7 @@ void ReadByteLevel(JsonMembers* members, TokenizerParts* parts) {
     parts->pre_tokenizer.Append(
         std::make_unique<Split>(Pattern::Gpt2(), SplitBehavior::kIsolated, false));
   }
-  parts->Tell("a space before the text", space_before ? "yes" : "no",
+  parts->Note("a space before the text", space_before ? "yes" : "no",
               members->where() + ": add_prefix_space");
 }
 
@@ -232,7 +232,7 @@ Status ReadOne(const std::string& type, JsonMembers* members, TokenizerParts* pa
   } else {
     return UnknownType(where, type, kKnown);
   }
-  parts->Tell("pre-tokenizer", type, where);
+  parts->Note("pre-tokenizer", type, where);
   return {};
 }
 
@@ -267,7 +267,7 @@ double PreTokenizer::Growth() const {
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts) {
   const std::string where = file + ": pre_tokenizer";
   if (json.is_null()) {
-    parts->Tell("pre-tokenizer", "none: a text is one word", where);
+    parts->Note("pre-tokenizer", "none: a text is one word", where);
     return {};
   }
   return ReadComponent(json, where, "pretokenizers",

@@ -26,7 +26,7 @@ class WordStep {
 };
 
 enum class PreTokenizerStep : uint8_t {
-  kWhitespaceSplit,   // words are what stands between white space
+  kWhitespaceSplit,   // words are between white space
   kBert,              // the same, and every punctuation character is a word
   kWhitespace,        // words are runs of \w, and runs of what is neither \w nor white space
   kDigits,            // runs of digits apart from the rest

@@ -191,7 +191,7 @@ Status SetSentencePiece(const SentencePieceModel& model, const std::string& file
   made.trie = ByteTrie(std::move(normal));
   parts->model = std::make_unique<SentencePiece>(std::move(made), unk_token);
   parts->unk_token = model.pieces[model.unk_id].text;
-  parts->Tell("unknown token", parts->unk_token, file + ": unk_id");
+  parts->Note("unknown token", parts->unk_token, file + ": unk_id");
   return {};
 }
 

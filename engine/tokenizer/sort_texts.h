@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sorts texts by their bytes. A vocabulary's tokens lie all over memory: what comparing takes is
-// fetching them. Here their first eight bytes become a number, and most need no more than sorting
-// these.
+// Sorts texts by their bytes: a radix sort of their first eight, which needs no comparison of texts
+// that are scattered in memory, then a comparison of those that are equal so far.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_SORT_TEXTS_H_
 #define ENCORE_ENGINE_TOKENIZER_SORT_TEXTS_H_
@@ -19,8 +18,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// Of texts with numbers, in the order of std::pair: equal texts by their numbers. Throws
-// std::bad_alloc.
+// In the order of std::pair. Throws std::bad_alloc.
 inline void SortTexts(std::vector<std::pair<std::string_view, uint32_t>>* texts) {
   if (std::is_sorted(texts->begin(), texts->end())) return;
   struct Keyed {

@@ -191,8 +191,8 @@ std::string Spelled(const std::vector<TemplatePiece>& pieces, const TokenizerPar
 }  // namespace
 
 void DescribeTemplate(const std::string& source, TokenizerParts* parts) {
-  parts->Tell("template", Spelled(parts->post_template.single, *parts), source);
-  parts->Tell("template of pairs", Spelled(parts->post_template.pair, *parts), source);
+  parts->Note("template", Spelled(parts->post_template.single, *parts), source);
+  parts->Note("template of pairs", Spelled(parts->post_template.pair, *parts), source);
 }
 
 Status ReadPostProcessor(const JsonValue& json, const std::string& file, TokenizerParts* parts) {

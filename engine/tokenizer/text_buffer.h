@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Text on its way through the tokenizer: bytes and, if asked for, where each came from.
+// A tokenizer's text: bytes and, if asked for, each byte's offsets in the original text.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_
 #define ENCORE_ENGINE_TOKENIZER_TEXT_BUFFER_H_
@@ -32,7 +32,7 @@ struct Span {
 struct TextView {
   const char* data = nullptr;
   size_t size = 0;
-  // For each byte, the part of the original text that its character came from; null if nobody asks.
+  // The offsets of each byte's character in the original text; null if not asked for.
   const ByteRange* origin = nullptr;
 
   TextView Part(Span span) const {
@@ -66,7 +66,7 @@ class TextBuffer {
     if (capacity_ - size_ < bytes) Grow(bytes);
     return bytes_.get() + size_;
   }
-  // Bytes that all came from one place.
+  // Bytes with the same offsets.
   void PutBytes(std::string_view bytes, ByteRange origin) {
     if (bytes.empty()) return;
     std::memcpy(Room(bytes.size()), bytes.data(), bytes.size());

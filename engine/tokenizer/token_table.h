@@ -18,19 +18,19 @@
 
 namespace encore::inline v0_1::internal {
 
-// Tokens with their ids; views of tokens that outlive whoever makes a table of them.
+// Tokens with their ids; views that outlive Create.
 using Vocabulary = std::vector<ByteTrie::Entry>;
 
 // Immutable.
 class TokenTable {
  public:
-  // What a token is that has several ids: an error, or found as the largest of them.
+  // A token with several ids is an error, or has the last one.
   enum class Twice : uint8_t { kError, kLastCounts };
 
   TokenTable() = default;
-  // Of ids up to ByteTrie::kMaxValue. kInvalidArgument if one is there twice, or a token with
-  // Twice::kError; sentences start with `where`. An empty token has an id and is never found.
-  // Throws std::bad_alloc.
+  // Ids up to ByteTrie::kMaxValue. kInvalidArgument for an id, or with Twice::kError a token, that
+  // is there twice; errors start with `where`. An empty token has an id and is never found. Throws
+  // std::bad_alloc.
   static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where,
                                    Twice twice = Twice::kError);
 
@@ -45,7 +45,7 @@ class TokenTable {
   // Every id is below this.
   size_t id_limit() const { return by_id_.empty() ? 0 : static_cast<size_t>(by_id_.back().id) + 1; }
   const ByteTrie& trie() const { return trie_; }
-  // The ids of "<0x00>" to "<0xFF>", which stand for single bytes; -1: none.
+  // The ids of the bytes' tokens "<0x00>" to "<0xFF>"; -1: none.
   std::array<int32_t, 256> OfBytes() const;
 
  private:

@@ -196,7 +196,7 @@ Status internal::TokenizerBody::Encode(std::string_view first, const std::string
     scratch->second.Clear();
     if (second != nullptr) {
       const Status status = EncodeText(*second, options, scratch, &scratch->second);
-      if (!status.ok()) return Status(status.code(), "second text: " + status.message());
+      if (!status.ok()) return Prefixed("second text", status);
     }
 
     const size_t first_count = scratch->first.ids.size();

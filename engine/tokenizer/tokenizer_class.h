@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which of transformers' tokenizer classes a folder has, and what transformers makes of it. The
-// class decides how the files are read: some take tokenizer.json as it is, others take its
-// vocabulary alone.
+// A folder's tokenizer class of transformers, which decides how the files are read: tokenizer.json
+// as it is, or its vocabulary alone.
 
 #ifndef ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_
 #define ENCORE_ENGINE_TOKENIZER_TOKENIZER_CLASS_H_

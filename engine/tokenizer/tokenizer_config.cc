@@ -231,13 +231,13 @@ Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config) {
 
 void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
                        TokenizerParts* parts) {
-  const auto tell = [&](const char* what, const std::string& counts, const std::string& key,
+  const auto note = [&](const char* what, const std::string& counts, const std::string& key,
                         const std::string& says) {
-    parts->Tell(what, counts, file + " counts; " + config.file + " says " + key + " " + says);
+    parts->Note(what, counts, file + " counts; " + config.file + " says " + key + " " + says);
   };
   const auto compare = [&](const char* what, bool counts, const char* key,
                            const std::optional<bool>& says) {
-    if (says && *says != counts) tell(what, counts ? "yes" : "no", key, TrueFalse(*says));
+    if (says && *says != counts) note(what, counts ? "yes" : "no", key, TrueFalse(*says));
   };
   const NormalizerFacts& facts = parts->facts;
   compare("lower case", facts.bert_lowercase || facts.has_lowercase_step, "do_lower_case",
@@ -255,15 +255,15 @@ void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
              return piece.kind == TemplatePiece::Kind::kToken && piece.id == *id;
            });
   };
-  for (const SpecialToken& told : config.special_tokens) {
-    const std::string& key = told.key;
-    const AddedToken& token = told.token;
+  for (const SpecialToken& given : config.special_tokens) {
+    const std::string& key = given.key;
+    const AddedToken& token = given.token;
     if (token.content.empty()) continue;
     if (key == "unk_token" && token.content != parts->unk_token) {
-      tell("unknown token", parts->unk_token, key, Quoted(token.content));
+      note("unknown token", parts->unk_token, key, Quoted(token.content));
     }
     if ((key == "cls_token" || key == "sep_token") && !in_template(token.content)) {
-      tell("template", "without " + Quoted(token.content), key, Quoted(token.content));
+      note("template", "without " + Quoted(token.content), key, Quoted(token.content));
     }
   }
 }

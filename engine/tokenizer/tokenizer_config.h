@@ -73,7 +73,7 @@ Result<TokenizerConfig> ReadTokenizerConfig(const JsonValue& json);
 Status ReadSpecialTokensMap(const JsonValue& json, TokenizerConfig* config);
 Status ReadOldAddedTokens(const JsonValue& json, TokenizerConfig* config);
 
-// For tokenizers that are taken from `file` as it is: tells in the decisions where the config
+// For tokenizers that are taken from `file` as it is: notes in the decisions where the config
 // contradicts it.
 void CompareWithConfig(const TokenizerConfig& config, const std::string& file,
                        TokenizerParts* parts);

@@ -25,7 +25,7 @@ constexpr const char* kSiglipFile = "spiece.model";
 // A sentence about a file of this folder.
 Status InFolder(const Folder& folder, Status status) {
   if (status.ok()) return status;
-  return Status(status.code(), QuotedPath(folder.path()) + ": " + status.message());
+  return Prefixed(QuotedPath(folder.path()), status);
 }
 template <typename T>
 Result<T> InFolder(const Folder& folder, Result<T> result) {

@@ -59,7 +59,7 @@ Status ReadTruncation(const JsonValue& json, const std::string& file, const Toke
     source = file + ": truncation: direction";
   }
   if (parts->cut_start) {
-    parts->Tell("texts that are too long", "lose their first tokens", source);
+    parts->Note("texts that are too long", "lose their first tokens", source);
   }
   return {};
 }
@@ -111,8 +111,8 @@ Status CheckSiglip(const TokenizerParts& parts, const TokenizerConfig& config,
       return refused(token, "is no piece of spiece.model; wanted one");
     }
   }
-  std::vector<AddedToken> told = config.added_tokens.value_or(config.old_added_tokens);
-  for (const AddedToken& token : told) {
+  std::vector<AddedToken> given = config.added_tokens.value_or(config.old_added_tokens);
+  for (const AddedToken& token : given) {
     const int32_t id = parts.model->TokenToId(token.content).value_or(-1);
     if (id == token.id) continue;
     return refused(token, "has id " + std::to_string(token.id) + "; wanted the model's, " +
@@ -131,16 +131,16 @@ bool ReadsVocabulary(TokenizerKind kind, std::string_view model) {
          kind != TokenizerKind::kSiglip2;
 }
 
-void TellClass(const TokenizerClass& which, const std::string& file, bool by_class,
+void NoteClass(const TokenizerClass& which, const std::string& file, bool by_class,
                const std::string& found_model, TokenizerParts* parts) {
   if (by_class) {
-    parts->Tell("tokenizer", "vocabulary as written, the rest as " + which.name + " makes it",
+    parts->Note("tokenizer", "vocabulary as written, the rest as " + which.name + " makes it",
                 file + "; " + which.source);
     return;
   }
-  parts->Tell("tokenizer", "as written", file);
+  parts->Note("tokenizer", "as written", file);
   if (which.kind == TokenizerKind::kOther || !ModelOf(which.kind).empty()) {
-    parts->Tell("ignored",
+    parts->Note("ignored",
                 "what transformers makes of " + which.name +
                     (which.kind == TokenizerKind::kOther ? " itself"
                                                          : ", whose model is not " + found_model) +
@@ -157,7 +157,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   if (which.kind == TokenizerKind::kPython) {
     return Status(ErrorCode::kUnsupported,
                   which.source + " is " + Quoted(which.name) +
-                      ", whose code is Python; encore has tokenizers that `tokenizers` computes");
+                      ", whose code is Python; encore supports those of `tokenizers`");
   }
   if (which.kind == TokenizerKind::kEsm) {
     ENCORE_RETURN_IF_ERROR(CheckEsm(file.json["model"]["vocab"], which, config, options));
@@ -165,7 +165,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   JsonMembers members(file.json, file.name);
   TokenizerParts parts;
   if (which.kind == TokenizerKind::kEsm) {
-    parts.Tell("pairs that are too long",
+    parts.Note("pairs that are too long",
                "cut as `tokenizers` does; sentence-transformers may keep one token more of the "
                "first text and one less of the second",
                which.source);
@@ -199,7 +199,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
     own_pre_tokenizer = PreTokenizerJson(which.kind, config);
     own_model = ModelJson(which.kind, config, named, model["vocab"]);
   }
-  TellClass(which, file.name, by_class, found, &parts);
+  NoteClass(which, file.name, by_class, found, &parts);
   if (!by_class && !wanted.empty()) named = NamedTokens(TokenizerKind::kAsWritten, config);
   const JsonValue& normalizer = file.json["normalizer"];
   const JsonValue& pre_tokenizer = file.json["pre_tokenizer"];
@@ -238,7 +238,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   }
   ENCORE_RETURN_IF_ERROR(ReadTruncation(file.json["truncation"], file.name, config, &parts));
   for (const char* const key : {"truncation", "padding"}) {
-    if (members.Has(key)) parts.Tell(key, "ignored", file.name + ": " + key);
+    if (members.Has(key)) parts.Note(key, "ignored", file.name + ": " + key);
   }
   for (const char* const key :
        {"normalizer", "pre_tokenizer", "added_tokens", "post_processor", "decoder"}) {
@@ -248,7 +248,7 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
   parts.model_max_length = config.model_max_length;
   parts.plain_text = config.split_special_tokens;
   if (parts.plain_text) {
-    parts.Tell("special tokens in texts", "ordinary text", config.file + ": split_special_tokens");
+    parts.Note("special tokens in texts", "ordinary text", config.file + ": split_special_tokens");
   }
   if (!by_class) CompareWithConfig(config, file.name, &parts);
   return parts;

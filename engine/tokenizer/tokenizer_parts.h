@@ -51,7 +51,7 @@ struct TokenizerParts {
   std::optional<int32_t> IdOf(std::string_view token) const;
   std::string_view TokenOf(int32_t id) const;
 
-  void Tell(std::string what, std::string value, std::string source) {
+  void Note(std::string what, std::string value, std::string source) {
     decisions.push_back({std::move(what), std::move(value), std::move(source)});
   }
 };

@@ -129,7 +129,7 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
   parts->model =
       std::make_unique<Unigram>(std::move(tokens), std::move(scores), *unk_id, byte_fallback);
   parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(*unk_id));
-  parts->Tell("unknown token", (byte_fallback ? "bytes, else " : "") + parts->unk_token,
+  parts->Note("unknown token", (byte_fallback ? "bytes, else " : "") + parts->unk_token,
               where + ": unk_id");
   return {};
 }

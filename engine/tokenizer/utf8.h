@@ -18,9 +18,8 @@ inline constexpr char32_t kReplacementCharacter = 0xFFFD;
 // surrogates and code points above U+10FFFF are invalid.
 size_t ValidUtf8Length(std::string_view text);
 
-// Of text that starts with an invalid sequence: how many bytes the replacement character stands
-// for. The maximal subpart of The Unicode Standard, section 3.9: the longest start of a valid
-// sequence, or 1.
+// How many bytes at the start of text, which are invalid, the replacement character replaces: the
+// maximal subpart of The Unicode Standard, section 3.9.
 size_t InvalidUtf8Length(std::string_view text);
 
 inline bool IsAscii(char byte) { return static_cast<unsigned char>(byte) < 0x80; }
@@ -75,22 +74,22 @@ inline char* PutCodePoint(char32_t c, char* at) {
     *at = static_cast<char>(c);
     return at + 1;
   }
-  const auto rest = [c](unsigned shift) { return static_cast<char>(0x80 | (c >> shift & 0x3F)); };
+  const auto tail = [c](unsigned shift) { return static_cast<char>(0x80 | (c >> shift & 0x3F)); };
   if (c < 0x800) {
     at[0] = static_cast<char>(0xC0 | c >> 6);
-    at[1] = rest(0);
+    at[1] = tail(0);
     return at + 2;
   }
   if (c < 0x10000) {
     at[0] = static_cast<char>(0xE0 | c >> 12);
-    at[1] = rest(6);
-    at[2] = rest(0);
+    at[1] = tail(6);
+    at[2] = tail(0);
     return at + 3;
   }
   at[0] = static_cast<char>(0xF0 | c >> 18);
-  at[1] = rest(12);
-  at[2] = rest(6);
-  at[3] = rest(0);
+  at[1] = tail(12);
+  at[2] = tail(6);
+  at[3] = tail(0);
   return at + 4;
 }
 

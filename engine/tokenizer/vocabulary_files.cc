@@ -64,7 +64,7 @@ Result<JsonValue> ModelOfVocabTxt(std::string_view vocab_txt) {
 Result<JsonValue> ModelOfVocabJson(std::string_view vocab_json, std::string_view merges_txt) {
   Result<JsonValue> vocab = JsonValue::Parse(vocab_json);
   if (!vocab.ok()) {
-    return Status(vocab.status().code(), "vocab.json: " + vocab.status().message());
+    return Prefixed("vocab.json", vocab.status());
   }
   ENCORE_RETURN_IF_ERROR(CheckUtf8("merges.txt", merges_txt));
   std::vector<JsonValue> merges;

@@ -99,8 +99,8 @@ Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
   ENCORE_ASSIGN_OR_RETURN(const int32_t unk_id, UnknownId(tokens, parts->unk_token, where));
   parts->model =
       std::make_unique<WordPiece>(std::move(tokens), vocabulary, prefix, unk_id, max_chars);
-  parts->Tell("unknown token", parts->unk_token, where + ": unk_token");
-  parts->Tell("characters of a word", "at most " + std::to_string(max_chars),
+  parts->Note("unknown token", parts->unk_token, where + ": unk_token");
+  parts->Note("characters of a word", "at most " + std::to_string(max_chars),
               where + ": max_input_chars_per_word");
   return {};
 }

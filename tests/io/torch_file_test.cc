@@ -157,12 +157,12 @@ TEST(TorchFile, RefusesOtherTensors) {
   ExpectPickleRefused(PickledMatrix("Double", 6), "'torch DoubleStorage'");
   ExpectPickleRefused(PickledMatrix("Float", 6, 0, {2, 3}, {1, 2}), "do not follow each other");
   ExpectPickleRefused(PickledMatrix("Float", 6, 0, {2, 3}, {3}), "found opcode");
-  ExpectPickleRefused(PickledMatrix("Float", 6, 1), "does not lie in its storage");
-  ExpectPickleRefused(PickledMatrix("Float", 6, 7, {}, {}), "does not lie in its storage");
+  ExpectPickleRefused(PickledMatrix("Float", 6, 1), "beyond its storage");
+  ExpectPickleRefused(PickledMatrix("Float", 6, 7, {}, {}), "beyond its storage");
   ExpectPickleRefused(PickledMatrix("Float", 6, 0, {2, 0xFFFFFFFF}, {3, 1}), "found opcode");
   ExpectPickleRefused(
       PickledMatrix("Float", 0x7FFFFFFF, 0, {0x7FFFFFFF, 0x7FFFFFFF}, {0x7FFFFFFF, 1}),
-      "does not lie in its storage");
+      "beyond its storage");
   const std::string three = "(" + PickledNumber(1) + PickledNumber(1) + PickledNumber(1) + "t";
   std::string deep = PickledMatrix("Float", 6, 0, {1}, {1});
   for (int i = 0; i < 2; ++i) deep.replace(deep.find(PickledSizes({1})), 6, three);

@@ -207,7 +207,8 @@ TEST(LlamaFamilies, RerankersOfBothSidesPoolAndDivide) {
   EXPECT_EQ(sums.Open().status().code(), ErrorCode::kInvalidArgument);
   ModelFolder t5(kModels + "t5");
   t5.SetKey("architectures", {"T5ForSequenceClassification"});
-  EXPECT_NE(t5.Open().status().message().find("encore has none of t5: it reads the decoder's"),
+  EXPECT_NE(t5.Open().status().message().find(
+                "encore does not support that of t5: it reads the decoder's"),
             std::string::npos);
 }
 

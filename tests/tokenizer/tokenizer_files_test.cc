@@ -105,7 +105,8 @@ TEST(TokenizerFilesTest, TheFileAsAWhole) {
 TEST(TokenizerFilesTest, Components) {
   const std::string n = "/normalizer", p = "/pre_tokenizer";
   for (const char* const type : {"Nmt", "ByteLevel", "Bert", ""}) {
-    ExpectRefused(With(n, {{"type", type}}), kUnsupported, {"normalizer: type is", "encore has"});
+    ExpectRefused(With(n, {{"type", type}}), kUnsupported,
+                  {"normalizer: type is", "encore supports"});
   }
   for (const char* const type : {"UnicodeScripts", "CharDelimiterSplit", "FixedLength", ""}) {
     ExpectRefused(With(p, {{"type", type}}), kUnsupported, {"pre_tokenizer: type is"});

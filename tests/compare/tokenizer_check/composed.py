@@ -76,7 +76,7 @@ def texts_of(draw, words, added):
 # ---- both sides ---------------------------------------------------------------------------------
 
 class Refused(Exception):
-    """What encore has not, as it says."""
+    """What encore does not support, as it says."""
 
 
 def found_by_encore(encore, folder, tree, texts, settings, details):
@@ -123,7 +123,8 @@ def kind_of_refusal(sentence):
     """The sentence without what differs from tokenizer to tokenizer."""
     sentence = sentence[sentence.find("tokenizer.json"):]
     sentence = re.sub(r"(?<!type is )'(?:[^'\\]|\\.)*'", "'...'", sentence)
-    return re.sub(r"; encore has [A-Z].*|\d+|(?:: normalizers|: pretokenizers|: processors)\[\d+\]",
+    return re.sub(r"; encore supports [A-Z].*|\d+|"
+                  r"(?:: normalizers|: pretokenizers|: processors)\[\d+\]",
                   lambda m: "N" if m[0][0].isdigit() else "", sentence)
 
 

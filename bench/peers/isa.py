@@ -10,6 +10,7 @@ import ctypes
 import errno
 import os
 import platform
+import struct
 
 # What oneDNN calls its limits, largest last; a later oneDNN may know more.
 NAMES = ("AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI", "AVX512_CORE_BF16",
@@ -27,36 +28,23 @@ LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 OFFSET_NR, OFFSET_ARCH, OFFSET_ARGUMENT_0 = 0, 4, 16
 
 
-class Instruction(ctypes.Structure):
-    """struct sock_filter."""
-    _fields_ = [("code", ctypes.c_uint16), ("if_true", ctypes.c_uint8),
-                ("if_false", ctypes.c_uint8), ("k", ctypes.c_uint32)]
-
-
-class Program(ctypes.Structure):
-    """struct sock_fprog."""
-    _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(Instruction))]
-
-
 def has_limits():
     return platform.system() == "Linux" and platform.machine() == "x86_64"
 
 
 def deny_amx():
     """From now on the kernel refuses AMX to this process and its threads to come."""
-    instructions = (Instruction * 8)(
-        Instruction(LOAD, 0, 0, OFFSET_ARCH),
-        Instruction(JUMP_IF_EQUAL, 0, 5, AUDIT_ARCH_X86_64),
-        Instruction(LOAD, 0, 0, OFFSET_NR),
-        Instruction(JUMP_IF_EQUAL, 0, 3, SYS_ARCH_PRCTL),
-        Instruction(LOAD, 0, 0, OFFSET_ARGUMENT_0),
-        Instruction(JUMP_IF_EQUAL, 0, 1, ARCH_REQ_XCOMP_PERM),
-        Instruction(RETURN, 0, 0, RET_ERRNO | errno.EPERM),
-        Instruction(RETURN, 0, 0, RET_ALLOW))
+    # struct sock_filter: code, jump if true, jump if false, constant.
+    filters = b"".join(struct.pack("=HBBI", *instruction) for instruction in (
+        (LOAD, 0, 0, OFFSET_ARCH), (JUMP_IF_EQUAL, 0, 5, AUDIT_ARCH_X86_64),
+        (LOAD, 0, 0, OFFSET_NR), (JUMP_IF_EQUAL, 0, 3, SYS_ARCH_PRCTL),
+        (LOAD, 0, 0, OFFSET_ARGUMENT_0), (JUMP_IF_EQUAL, 0, 1, ARCH_REQ_XCOMP_PERM),
+        (RETURN, 0, 0, RET_ERRNO | errno.EPERM), (RETURN, 0, 0, RET_ALLOW)))
+    code = ctypes.create_string_buffer(filters)
+    program = struct.pack("@HP", len(filters) // 8, ctypes.addressof(code))  # struct sock_fprog
     libc = ctypes.CDLL(None, use_errno=True)
-    program = Program(len(instructions), instructions)
     if (libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 or
-            libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) != 0):
+            libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, program, 0, 0) != 0):
         raise OSError(ctypes.get_errno(), "cannot deny AMX to this process")
 
 

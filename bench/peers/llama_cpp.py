@@ -6,15 +6,11 @@ the given type, embeddings of tokens in Q8_0 where that has 4 bits, vectors in f
 U+2581 before them, in place of "##" before pieces.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -38,8 +34,8 @@ TOKENS = "token_embd.weight"
 BATCH, TEXTS = 2048, 16
 
 
-def gguf_name(name: str) -> str | None:
-    """encoder.layer.3.output.dense.weight is blk.3.ffn_down.weight; None: llama.cpp has it not."""
+def gguf_name(name):
+    """encoder.layer.3.output.dense.weight is blk.3.ffn_down.weight; None: llama.cpp lacks it."""
     module, _, kind = name.rpartition(".")
     block = ""
     if module.startswith("encoder.layer."):
@@ -48,13 +44,13 @@ def gguf_name(name: str) -> str | None:
     return f"{block}{NAMES[module]}.{kind}" if module in NAMES else None
 
 
-def as_llama_cpp_has_it(token: str) -> str:
+def as_llama_cpp_has_it(token):
     if token.startswith("[") and token.endswith("]"):
         return token
     return token[2:] if token.startswith("##") else "\u2581" + token
 
 
-def write_gguf(folder: Path, kind: str, path: Path) -> None:
+def write_gguf(folder, kind, path):
     """kind: f32, Q8_0, Q4_0 and so on: a type of gguf's that its quantize() can make."""
     import gguf
     import safetensors.numpy
@@ -71,24 +67,19 @@ def write_gguf(folder: Path, kind: str, path: Path) -> None:
     ids = dict(vocabulary)
 
     writer = gguf.GGUFWriter(path, "bert")
-    writer.add_context_length(config["max_position_embeddings"])
-    writer.add_embedding_length(config["hidden_size"])
-    writer.add_feed_forward_length(config["intermediate_size"])
-    writer.add_block_count(config["num_hidden_layers"])
-    writer.add_head_count(config["num_attention_heads"])
-    writer.add_layer_norm_eps(config["layer_norm_eps"])
+    for name, key in (("context_length", "max_position_embeddings"),
+                      ("embedding_length", "hidden_size"),
+                      ("feed_forward_length", "intermediate_size"),
+                      ("block_count", "num_hidden_layers"), ("head_count", "num_attention_heads"),
+                      ("layer_norm_eps", "layer_norm_eps"), ("token_type_count", "type_vocab_size")):
+        getattr(writer, f"add_{name}")(config[key])
     writer.add_causal_attention(False)
     writer.add_pooling_type(gguf.PoolingType.MEAN)
     writer.add_tokenizer_model("bert")
     writer.add_tokenizer_pre("default")
-    writer.add_token_type_count(config["type_vocab_size"])
     writer.add_token_list([as_llama_cpp_has_it(token) for token, _ in vocabulary])
-    writer.add_token_types(
-        [
-            gguf.TokenType.CONTROL if token in special else gguf.TokenType.NORMAL
-            for token, _ in vocabulary
-        ]
-    )
+    writer.add_token_types([gguf.TokenType.CONTROL if token in special else gguf.TokenType.NORMAL
+                            for token, _ in vocabulary])
     writer.add_bos_token_id(ids["[CLS]"])
     for name in ("unk", "sep", "pad", "mask"):
         getattr(writer, f"add_{name}_token_id")(ids[f"[{name.upper()}]"])
@@ -112,7 +103,7 @@ def write_gguf(folder: Path, kind: str, path: Path) -> None:
     writer.close()
 
 
-def opened(folder: str, kind: str, threads: int) -> Callable[[list[str]], Any]:
+def opened(folder, kind, threads):
     """encode(texts): vectors of length 1."""
     import xllamacpp
 
@@ -132,7 +123,7 @@ def opened(folder: str, kind: str, threads: int) -> Callable[[list[str]], Any]:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
     server = xllamacpp.Server(params)
 
-    def encode(texts: list[str]) -> Any:
+    def encode(texts):
         found = server.handle_embeddings({"input": texts, "model": "here"})
         if "data" not in found:
             raise ValueError(str(found))

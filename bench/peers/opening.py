@@ -19,10 +19,8 @@ of the model behind Hugging Face's tokenizer: its ONNX file, and OpenVINO's own 
 """
 
 import argparse
-import json
 import os
 import pathlib
-import shutil
 import statistics
 import subprocess
 import sys
@@ -33,42 +31,18 @@ import compare
 import remote
 import texts
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "replay"))
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 ENGINES = ("encore", "written", "cache", "int8", "onnxruntime", "openvino",
            "sentence_transformers")
 EXPORTED = ("onnxruntime", "openvino")  # they open what export() makes
 LATER_CALLS = 20
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
-# BERT base, whose sizes these are, with words in the model's place.
-BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
-        "intermediate_size": 3072}
+BASE = (768, 12, 3072, 12)  # BERT base's width, heads, inner width and layers
 
 
 # ---- What is opened -----------------------------------------------------------------------------
-
-def encore(args, folder):
-    """A function that opens and returns encode()."""
-    from pyencore import TextEncoder
-
-    def open_model():
-        model = TextEncoder(folder, threads=args.threads, cache=args.cache)
-        return lambda: model.encode(texts.QUERY)
-
-    return open_model
-
-
-def sentence_transformers(args, folder):
-    import torch
-    from sentence_transformers import SentenceTransformer
-
-    def open_model():
-        torch.set_num_threads(args.threads)
-        model = SentenceTransformer(str(folder), device="cpu",
-                                    model_kwargs={"dtype": torch.float32})
-        return lambda: model.encode([texts.QUERY], show_progress_bar=False)
-
-    return open_model
-
 
 def pooled(folder, run):
     """encode() around run(ids, mask, types), which gives hidden states: their mean, of length 1."""
@@ -80,38 +54,50 @@ def pooled(folder, run):
 
     def encode():
         text = tokenizer.encode(texts.QUERY)
-        mean = run(*(numpy.array([of_text], numpy.int64) for of_text in
-                     (text.ids, text.attention_mask, text.type_ids)))[0].mean(0)
+        mean = run(dict(zip(INPUTS, (numpy.array([of_text], numpy.int64) for of_text in (
+            text.ids, text.attention_mask, text.type_ids)))))[0].mean(0)
         return mean / numpy.linalg.norm(mean)
 
     return encode
 
 
-def onnxruntime(args, folder):
-    import onnxruntime as runtime
-    import tokenizers  # noqa: F401
+def opener(engine, args, folder):
+    """A function that opens and returns encode(), after what it needs was imported."""
+    if engine == "sentence_transformers":
+        import torch
+        from sentence_transformers import SentenceTransformer
 
-    def open_model():
-        options = runtime.SessionOptions()
-        options.intra_op_num_threads = args.threads
-        session = runtime.InferenceSession(str(folder / "onnx/model.onnx"), options,
-                                           providers=["CPUExecutionProvider"])
-        return pooled(folder, lambda *inputs: session.run(None, dict(zip(INPUTS, inputs)))[0])
+        def open_model():
+            torch.set_num_threads(args.threads)
+            model = SentenceTransformer(str(folder), device="cpu",
+                                        model_kwargs={"dtype": torch.float32})
+            return lambda: model.encode([texts.QUERY], show_progress_bar=False)
+    elif engine == "onnxruntime":
+        import onnxruntime
+        import tokenizers  # noqa: F401
 
-    return open_model
+        def open_model():
+            options = onnxruntime.SessionOptions()
+            options.intra_op_num_threads = args.threads
+            session = onnxruntime.InferenceSession(str(folder / "onnx/model.onnx"), options,
+                                                   providers=["CPUExecutionProvider"])
+            return pooled(folder, lambda inputs: session.run(None, inputs)[0])
+    elif engine == "openvino":
+        import openvino
+        import tokenizers  # noqa: F401
 
+        def open_model():
+            request = openvino.Core().compile_model(
+                folder / "onnx/model.xml", "CPU",
+                {"INFERENCE_NUM_THREADS": args.threads, "INFERENCE_PRECISION_HINT": "f32",
+                 "PERFORMANCE_HINT": "LATENCY"}).create_infer_request()
+            return pooled(folder, lambda inputs: request.infer(inputs)[0])
+    else:
+        from pyencore import TextEncoder
 
-def openvino(args, folder):
-    import openvino as runtime
-    import tokenizers  # noqa: F401
-
-    def open_model():
-        compiled = runtime.Core().compile_model(
-            folder / "onnx/model.xml", "CPU",
-            {"INFERENCE_NUM_THREADS": args.threads, "INFERENCE_PRECISION_HINT": "f32",
-             "PERFORMANCE_HINT": "LATENCY"})
-        request = compiled.create_infer_request()
-        return pooled(folder, lambda *inputs: request.infer(dict(zip(INPUTS, inputs)))[0])
+        def open_model():
+            model = TextEncoder(folder, threads=args.threads, cache=args.cache)
+            return lambda: model.encode(texts.QUERY)
 
     return open_model
 
@@ -127,34 +113,6 @@ def export(args):
     return 0
 
 
-def write_base(folder, source):
-    """A folder of BERT base's sizes with drawn weights, the rest from `source`."""
-    import numpy
-    import safetensors.numpy
-    shutil.copytree(source, folder)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    rng = numpy.random.default_rng(1)
-    sizes = {config[key]: BASE[key] for key in ("hidden_size", "intermediate_size")}
-    tensors = {}
-    for name, tensor in safetensors.numpy.load_file(folder / "model.safetensors").items():
-        before, layer, after = name.partition(".layer.0.")
-        if not layer and ".layer." in name:
-            continue
-        for i in range(BASE["num_hidden_layers"] if layer else 1):
-            one = f"{before}.layer.{i}.{after}" if layer else name
-            if tensor.dtype == numpy.float32:
-                drawn = rng.standard_normal([sizes.get(n, n) for n in tensor.shape], numpy.float32)
-                tensor_of = drawn * numpy.float32(0.02) + numpy.float32("LayerNorm.weight" in name)
-                tensors[one] = tensor_of
-            else:
-                tensors[one] = tensor
-    safetensors.numpy.save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    pooling = {"word_embedding_dimension": BASE["hidden_size"]}
-    for path, changes in (("config.json", BASE), ("1_Pooling/config.json", pooling)):
-        old = json.loads((folder / path).read_text(encoding="utf-8"))
-        (folder / path).write_text(json.dumps({**old, **changes}), encoding="utf-8")
-
-
 # ---- In the process of one engine ---------------------------------------------------------------
 
 def memory(key, file="smaps_rollup"):
@@ -167,9 +125,7 @@ def serve(args):
     """Opens at once and tells; asked again, tells the memory that is its own alone."""
     def make():
         folder = args.int8 if args.as_engine == "int8" else args.model
-        peers = {"onnxruntime": onnxruntime, "openvino": openvino,
-                 "sentence_transformers": sentence_transformers}
-        open_model = peers.get(args.as_engine, encore)(args, folder)
+        open_model = opener(args.as_engine, args, folder)
         # Not Private_Clean: of libraries that is shared once a second process has them too.
         before = {"rss": memory("Rss"), "private": memory("Private_Dirty")}
         # What importing took before can hide a peak.
@@ -265,8 +221,9 @@ def main():
         return export(args) if args.as_engine == "export" else serve(args)
     with tempfile.TemporaryDirectory(prefix=".opening-", dir=args.work) as scratch:
         if args.base:
+            import replay_texts
             base = pathlib.Path(scratch, "base")
-            write_base(base, args.model)
+            replay_texts.write_folder(str(args.model), str(base), *BASE)
             args.model = base
         exported = None
         if set(EXPORTED) & set(args.engine):

@@ -16,7 +16,7 @@ namespace encore::bench {
 
 // Floating point operations an element, counted from the formulas in engine/kernels as they are on
 // targets with FMA: a multiply-add is 2; an addition, multiplication or division is 1; comparisons,
-// selections, minima, table look-ups and integer steps are 0. So the share of the peak tells how
+// selections, minima, table look-ups and integer steps are 0. So the share of the peak shows how
 // much of the time goes into those and into memory.
 inline constexpr double kExpFlops = 17;
 inline constexpr double kTanhFlops = 13;

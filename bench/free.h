@@ -24,7 +24,7 @@ Status FreeLayerNorm(ConstView x, MutableView y);
 // second or fourth k. That hides the latency of a chain, and the bits depend on their number.
 inline constexpr size_t kChainCounts[] = {2, 4};
 
-// Of the active SIMD target: for the library's own loops and packed panels of one or two vectors,
+// The active SIMD target's: for the library's own loops and packed panels of one or two vectors,
 // with tiles as large as the registers allow so many chains an element. Of a tile's options only
 // init is there, and cols must be the full width.
 const internal::GemmKernel& FreeKernel(size_t chains);

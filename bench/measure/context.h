@@ -12,13 +12,13 @@
 
 namespace encore::bench {
 
-// "AMD EPYC 9B45 64-Core Processor"; "unknown" where the system does not tell.
+// "AMD EPYC 9B45 64-Core Processor", or "unknown".
 std::string CpuModel();
 
 // "g++ 12.2.0".
 std::string Compiler();
 
-// Of the sources, as git describes them when the build was configured: "v0.1.0-12-g0b7bc5d",
+// The sources' as git describes them when the build is configured: "v0.1.0-12-g0b7bc5d",
 // "0b7bc5dc1a2b-dirty"; "" where they are no git repository.
 std::string SourceCommit();
 // "-O3 -DNDEBUG -ffp-contract=off": options of the build that name no path.
@@ -27,7 +27,7 @@ std::string CompilerFlags();
 // "2026-11-23T05:10:52Z".
 std::string Now();
 
-// "x86_64"; "Linux 6.1.0-18-amd64"; "unknown" where the system does not tell.
+// "x86_64", "Linux 6.1.0-18-amd64", or "unknown".
 std::string Architecture();
 std::string OperatingSystem();
 

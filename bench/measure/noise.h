@@ -18,11 +18,11 @@ struct CpuTimes {
   double own = 0;     // with this process
 };
 
-// Of the first line of /proc/stat, whose numbers are so many ticks a second; own is 0. Nothing if
+// Reads the first line of /proc/stat, whose unit is a tick; own is 0. Nothing if
 // it is no such line.
 std::optional<CpuTimes> ParseCpuTimes(const std::string& line, double ticks_per_second);
 
-// Now; nothing where the system does not tell.
+// Now, or nothing where the system has no /proc/stat.
 std::optional<CpuTimes> ReadCpuTimes();
 
 // Percent of all cores' time between two moments; -1 if unknown.

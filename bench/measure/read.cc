@@ -22,13 +22,13 @@ namespace {
 constexpr int kReadWindows = 5;
 constexpr double kReadWindowSeconds =
     1e-3;  // beside which threads that start apart by us do not count
-// Of a buffer so large, a window reads one of equal parts, for all of it takes a tenth of a second.
+// From this size on a window reads one of equal parts: the whole takes a tenth of a second.
 // Not of those that are to stay in L3, which takes some rounds through all of them.
 constexpr size_t kInParts = size_t{256} << 20;
 constexpr size_t kPart = size_t{64} << 20;
 constexpr size_t kLeastMemory = size_t{64} << 20;
 
-// How many cores share core 0's L3, "0-7,16" being 9; all of them where the system does not tell.
+// How many cores share core 0's L3, "0-7,16" being 9; all of them where that is unknown.
 int CoresOfAnL3() {
   std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list");
   int cores = 0;
@@ -86,7 +86,7 @@ Result<ReadMeter> ReadMeter::Create(const Executor& executor, size_t bytes) {
   }
   const size_t parts = bytes < kInParts ? 1 : (bytes + kPart - 1) / kPart;
   meter.part_ = steps / parts * kStep;
-  // By the threads that read them later, since a page lies near the core that writes to it first.
+  // By the threads that read them later: a page is allocated near the core that first writes to it.
   (void)internal::RunTeam(executor, [&](internal::Team& team) {
     team.ForEach(meter.buffers_.size(), [&](size_t i, int) {
       internal::AlignedBuffer<uint32_t>& buffer = meter.buffers_[i];

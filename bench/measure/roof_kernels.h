@@ -30,7 +30,7 @@ struct PeakKernels {
   // that was. count is a multiple of kReadStep. *sink as above.
   double (*read)(const uint32_t* data, size_t count, size_t rounds, uint32_t* sink);
   static constexpr size_t kReadStep = 1024;
-  // Whether the target has fused multiply-adds. SSE2, SSE4 and EMU128 have not: there a
+  // Whether the target has fused multiply-adds. SSE2, SSE4 and EMU128 do not: there a
   // multiply-add is two instructions, and the peak is that of a multiplication and an addition in
   // turn.
   bool fused;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `encore bench` and the benchmarks are both told: precision, threads and SIMD target.
+// The options that `encore bench` and the benchmarks share: precision, threads and SIMD target.
 
 #ifndef ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_
 #define ENCORE_BENCH_MEASURE_RUN_OPTIONS_H_

@@ -17,7 +17,7 @@ namespace encore::bench {
 // (lower) median, 1 the largest. values must not be empty.
 double Quantile(std::vector<double> values, double q);
 
-// How far the values lie apart whatever their number: (90 % - 10 % quantile) / median.
+// Relative spread, whatever the count: (90 % - 10 % quantile) / median.
 double Spread(const std::vector<double>& values);
 
 // The samples of one measurement, in slots of 20 ms with the peak measured between them.

@@ -72,7 +72,7 @@ def serve(path):
         def answer(label):
             samples, others = remote.turn(
                 lambda: remote.call_times(opened.calls[label], job["seconds"], job["least"],
-                                          job.get("tells", False)), job["retakes"])
+                                          job.get("timed", False)), job["retakes"])
             return {**remote.summary(samples), "others": others}
 
         return opened.about, answer

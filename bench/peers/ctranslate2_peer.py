@@ -2,7 +2,7 @@
 """CTranslate2 as a peer, for whole models: a folder as its converter makes it, token ids in, hidden
 states out, in f32 and int8 (weights beforehand, activations row by row at run time).
 
-Its products are MKL's or oneDNN's, as a process is told before its first: both are tried in
+Its products are MKL's or oneDNN's, by an environment variable: both are tried in
 processes of their own, and the faster one is taken.
 """
 
@@ -49,7 +49,7 @@ class Peer:
 
 
 def seconds_with(mkl, folder, workload, threads, precision):
-    """Of the fastest of some calls, in a process that is told so."""
+    """The fastest of some calls, in a process with that setting."""
     command = [sys.executable, __file__, folder, workload.name, str(threads), precision]
     done = remote.run(command, env={**os.environ, "CT2_USE_MKL": mkl}, text=True,
                       stdout=subprocess.PIPE)

@@ -142,7 +142,7 @@ def cases(options):
 
 def engines(options, case):
     for precision in ("f32", "int8"):
-        yield {"engine": "encore", "precision": precision, "is_base": True, "tells": True,
+        yield {"engine": "encore", "precision": precision, "is_base": True, "timed": True,
                "least": 1, "size": case.name, "program": options.encore}
         for name in options.peer:
             if precision in PEERS[name]:

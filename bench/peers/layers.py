@@ -35,18 +35,18 @@ PEERS = {"onnxruntime": ("block", ("f32", "int8")), "openvino": ("block", ("f32"
          "torch": ("block", ("f32", "bf16")), "onednn": ("products", ("f32", "bf16", "int8")),
          "openblas": ("products", ("f32",)), "ctranslate2": ("model", ("f32", "int8"))}
 PRECISIONS = ("f32", "bf16", "int8")
-# Of encore, each with rows of its own: options of pyencore.Encoder.
+# Ways to run encore, each with rows of its own: options of pyencore.Encoder.
 SPIN, AMX_BF16 = {"idle_spin": 10000}, {"amx_bf16": True}
 VARIANTS = {"encore": {}, "encore --idle-spin 10000": SPIN, "encore --amx-bf16": AMX_BF16,
             "encore --amx-bf16 --idle-spin 10000": {**AMX_BF16, **SPIN},
             "encore on 1 thread": {"threads": 1}}
 ENCORE_OF_KIND = {"products": ("f32",), "model": ("f32", "int8")}  # precisions of encore
 EPSILON = 1e-5
-# Of an engine that computes the right thing, by precision. f32 gives 5e-7; GELU by tanh instead of
+# The bound for a right output, by precision. f32 gives 5e-7; GELU by tanh instead of
 # erf 1e-4; a wrong layout more than 1.
 MAX_RMS_ERROR = {"f32": 1e-5, "bf16": 0.03, "int8": 0.15}
 BYTES = {"f32": 4, "bf16": 2, "int8": 1}  # of a weight
-# Of a layer, each with the input that it takes: x [B S, D], or what linear2 reads [B S, d_ff].
+# A layer's products. Their inputs are x [B S, D], and what linear2 reads [B S, d_ff].
 PRODUCTS = ("self_attn.in_proj_weight", "self_attn.out_proj.weight", "linear1.weight",
             "linear2.weight")
 VOCABULARY = 1000

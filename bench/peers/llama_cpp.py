@@ -71,7 +71,8 @@ def write_gguf(folder, kind, path):
                       ("embedding_length", "hidden_size"),
                       ("feed_forward_length", "intermediate_size"),
                       ("block_count", "num_hidden_layers"), ("head_count", "num_attention_heads"),
-                      ("layer_norm_eps", "layer_norm_eps"), ("token_type_count", "type_vocab_size")):
+                      ("layer_norm_eps", "layer_norm_eps"),
+                      ("token_type_count", "type_vocab_size")):
         getattr(writer, f"add_{name}")(config[key])
     writer.add_causal_attention(False)
     writer.add_pooling_type(gguf.PoolingType.MEAN)

@@ -3,7 +3,7 @@
 that its compiler calls, with weights packed beforehand.
 
 int8 is given its input quantised: unsigned, one scale for a whole tensor; weights are signed, with
-a scale for each output channel; f32 comes out.
+a scale for each output channel; the output is f32.
 """
 
 import re

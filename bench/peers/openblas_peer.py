@@ -13,7 +13,7 @@ import layers
 
 VERSION = importlib.metadata.version("scipy-openblas32")
 WAIT_POLICY = "spins for a while (its default)"
-# How the weights lie: [N, K] as PyTorch has them, or transposed beforehand.
+# The layout of the weights: [N, K] as PyTorch has them, or transposed beforehand.
 GRAPHS = {"f32": ("NxK", "KxN")}
 
 # enum CBLAS_ORDER and CBLAS_TRANSPOSE of cblas.h.

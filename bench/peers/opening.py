@@ -8,12 +8,12 @@ Runtime, OpenVINO and sentence-transformers on PyTorch.
     .deps/venv/bin/python bench/peers/opening.py --base --engine encore --engine cache  # base size
 
 Each engine is opened in processes of its own, on as many cores as threads, after its modules were
-imported and its files read once; the median of the rounds is told. Milliseconds: opening, the first
-call with one query, and a later one (the median of 20). MiB, of what was added since the imports:
-resident memory after the calls, the part of it that the process has written and shares with none
-(in the last round, where a second process has the model open), and the largest resident memory
-until the first call was over. encore takes part by pyencore. `cache` is encore with a folder of
-packed weights, there already; `written` the process that makes it; `int8` a folder that `encore
+imported and its files read once; figures are medians of the rounds. Milliseconds: opening, the
+first call with one query, and a later one (the median of 20). MiB, of what was added since the
+imports: resident memory after the calls, the part of it that the process has written and shares
+with none (in the last round, where a second process has the model open), and the largest resident
+memory until the first call was over. encore takes part by pyencore. `cache` is encore with a folder
+of packed weights, there already; `written` the process that makes it; `int8` a folder that `encore
 convert --precision int8` has made (--int8). `onnxruntime` and `openvino` run what PyTorch exports
 of the model behind Hugging Face's tokenizer: its ONNX file, and OpenVINO's own files of that.
 """
@@ -122,7 +122,7 @@ def memory(key, file="smaps_rollup"):
 
 
 def serve(args):
-    """Opens at once and tells; asked again, tells the memory that is its own alone."""
+    """Opens at once and reports; asked again, reports the memory that is its own alone."""
     def make():
         folder = args.int8 if args.as_engine == "int8" else args.model
         open_model = opener(args.as_engine, args, folder)

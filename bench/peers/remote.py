@@ -145,14 +145,14 @@ def serve(make):
 
 # ---- Timing -------------------------------------------------------------------------------------
 
-def call_times(call, seconds, least=3, tells=False):
-    """Seconds of each of many calls, for about so long, `least` of them at least. tells: call()
+def call_times(call, seconds, least=3, timed=False):
+    """Seconds of each of many calls, for about so long, `least` of them at least. timed: call()
     returns the seconds itself."""
     samples = []
     while sum(samples) < seconds or len(samples) < least:
         start = time.perf_counter()
-        told = call()
-        samples.append(told if tells else time.perf_counter() - start)
+        found = call()
+        samples.append(found if timed else time.perf_counter() - start)
     return samples
 
 

@@ -9,8 +9,7 @@ and llama.cpp.
 Measured: one query of 15 tokens, and sentences of mixed lengths in one call; with --shape instead B
 texts of S tokens. Ratios are to the first variant that is not left out. Vectors of 64 texts of each
 kind are compared first: the largest difference from that variant's and the mean and the least
-cosine, or for the folder of a SparseEncoder how many values one of them has and the other has not,
-if above 1e-6.
+cosine, or for the folder of a SparseEncoder how many values above 1e-6 only one of them has.
 --encore times `encore embed` too, as a whole: start, reading, opening, writing.
 
 optimum-onnx and optimum-intel want other versions of transformers than each other: `onnx`,

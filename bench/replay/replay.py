@@ -16,7 +16,7 @@ from pyencore.lab.reports import LabError
 
 QUERY_BLOCK = 64  # attention's, where it is a stage of its own
 ROWS_OF_TASK = 128  # at most: kRowsOfTask of nn/thread_plan.h
-# That many rows lie in L2; MANY_ROWS do not.
+# So many rows fit into L2; MANY_ROWS do not.
 FEW_ROWS, MANY_ROWS = ROWS_OF_TASK, 512
 MODELS = {"minilm": (384, 12, 1536), "base": (768, 12, 3072), "large": (1024, 16, 4096)}
 
@@ -71,7 +71,7 @@ def shape(name):
 
 @dataclasses.dataclass(frozen=True)
 class Machine:
-    """What cannot be measured here is assumed, and told apart in docs/scaling.md."""
+    """What cannot be measured here is assumed; docs/measurements/simulation.md says which."""
     hand_over: float  # measured: seconds of a stage's beginning and end, on two threads
     domain_cores: int = 8
     socket_cores: int = 96
@@ -205,7 +205,7 @@ class Costs:
     """Of one model on this machine, measured (replay_costs.py)."""
     products: object  # function of rows: operations a second of one core on so many rows
     attention: float  # the same of attention
-    # How many times as long products take whose thread has MANY_ROWS or more, which come from L3.
+    # Factor on products whose thread has MANY_ROWS or more: they are read from L3.
     many_rows: float = 1.0
     busy: float = 1.0  # and any task while the other core works
 

@@ -50,7 +50,7 @@ class TextCosts:
     tokenizing: float  # a token
     rows: float  # an element of a token's row: its embedding, and its part of pooling
     serial: float  # a token: what the caller does alone
-    cold: float  # a layer: its weights come from memory
+    cold: float  # a layer: its weights are read from memory
     fresh: float  # a byte of new memory, which the caller alone touches first
 
 

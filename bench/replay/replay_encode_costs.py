@@ -17,7 +17,7 @@ from replay_encode import TextCosts, batches, replayed
 
 MOST_MEASURED = 1024  # texts, which `encore bench --texts` takes
 MOST_SECONDS = 12.0  # of a call that is measured
-# Models by which costs outside of layers are told: narrow, with heads of 16 and almost without a
+# Models that show the costs outside of layers: narrow, with heads of 16 and almost without a
 # feed-forward network, so that layers hide little. Calls take some milliseconds.
 NARROW, WIDE, THIN = 16, 64, 16
 TIMED_TEXTS = 400

@@ -191,7 +191,7 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
   double memory = from_memory ? roofs_.MemoryNow(threads) : 0;
   const double seconds_of_visit = seconds_ / kVisits;
   const double warm_up = std::min(seconds_of_visit, kMaxWarmUpSeconds);
-  if (call.first_seconds < warm_up) {  // a longer one keeps what was warmed, whatever came after it
+  if (call.first_seconds < warm_up) {  // a longer one stays warm
     const double start = bench::WallSeconds();
     while (bench::WallSeconds() - start < warm_up) call.run(next_copy_++);
   }

@@ -34,7 +34,7 @@ struct TimedCall {
 class BenchMeasurer {
  public:
   // Rows are measured in visits, between which others are: what slows a machine for some seconds
-  // slows a part of a row, which then tells how far it may be trusted.
+  // slows a part of a row, which then shows how far it may be trusted.
   static constexpr int kVisits = 2;
 
   // About `seconds` a row, in kVisits; 2 calls of a visit at least. Threads are those of
@@ -57,7 +57,7 @@ class BenchMeasurer {
   // BindFor does.
   const ReportRow& Time(TimedCall call, bench::Products products, int threads,
                         const Executor& executor);
-  // The row of that name as it stands; nullptr before its first visit.
+  // The row of that name so far; nullptr before its first visit.
   const ReportRow* Find(const std::string& name) const;
 
   BenchRoofs& roofs() { return roofs_; }

@@ -18,9 +18,9 @@ namespace encore::tool {
 namespace {
 
 constexpr int kSamples = 8;
-// Of the drift before the first row and after the last: even one row has some to compare.
+// Samples of the drift before the first row and after the last.
 constexpr int kDriftSamples = 5;
-// Of rows in one note; of more their number.
+// Names of rows in one note; with more, their number.
 constexpr size_t kMostNames = 4;
 
 double Largest(const std::vector<double>& values) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Columns and cells. The share of the roof comes first among the figures: it is the one that can be
+// Columns and cells. The share of the roof is the first figure: it is the one that can be
 // quoted without the machine.
 
 #include "tools/encore/bench_table.h"

@@ -26,7 +26,7 @@ class BenchTable {
 
   // What the columns mean, and their names.
   void PrintHead(std::ostream& out) const;
-  // shares_core: the row's threads had less than their peak, which the notes tell of.
+  // shares_core: the row's threads had less than their peak, see the notes.
   void PrintRow(std::ostream& out, const ReportRow& row, bool shares_core) const;
 
   void PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>& rows) const;

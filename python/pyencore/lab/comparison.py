@@ -168,7 +168,7 @@ class Pairing:
 
 # ---- Pairs --------------------------------------------------------------------------------------
 
-# What the rows of a pair agree in, beside products and target. Operations tell lengths apart that
+# What the rows of a pair agree in, beside products and target. Operations distinguish lengths that
 # have one sum.
 _KEY = ("workload", "d_model", "heads", "d_ff", "activation", "layers", "sequences", "tokens",
         "flops", "threads", "weights")
@@ -281,7 +281,7 @@ def _memory_ratio(base: Report, other: Report, threads: int) -> float | None:
 
 
 def _row_roof_ratio(base: Row, other: Row) -> float | None:
-    """Of the roofs that stand in the rows themselves."""
+    """The ratio of the roofs in the rows themselves."""
     ours, theirs = base["roof"], other["roof"]
     if (not ours or not theirs or ours["name"] != theirs["name"] or
             base["target"] != other["target"]):
@@ -392,7 +392,7 @@ def compare_in_turns(rounds: Sequence[Sequence[Report]],
         raise LabError(f"rounds has {len(rounds)}, and names has {len(names)}; wanted at least one "
                        "round of a report of A and one of B, and two names")
     pairing = _pairing(rounds[0][0], rounds[0][1], "B", names[0], names[1])
-    # Rows stand in one order in every run of one program.
+    # Rows have one order in every run of one program.
     for a, b in rounds:
         if len(a["rows"]) != len(rounds[0][0]["rows"]) or len(b["rows"]) != len(
                 rounds[0][1]["rows"]):

@@ -236,7 +236,7 @@ def _bars(axes: Axes, rows: Sequence[Row], theme: Theme) -> None:
 @explained
 def latency(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
     """One panel a workload: seconds at each percentile of the calls, best target, warm, with p50
-    and p99 marked. The axis ends a little above p99; what is beyond is told in words."""
+    and p99 marked. The axis ends a little above p99; the text has the maximum."""
     threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
     rows = [row for row in reports.with_threads(reports.warm(reports.of_best_target(report)),
                                                 threads) if row.get("quantiles")]
@@ -384,8 +384,8 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
         axes.plot([row.ratio.low, row.ratio.high], [i, i], color=colour, linewidth=1.5)
         axes.plot(row.ratio.value, i, marker=marks.get(row.verdict, "o"), markersize=5.5,
                   color=colour)
-        told = "" if row.verdict == comparison.SAME else row.verdict.removesuffix(" to tell")
-        axes.text(1.02, i, f"{row.ratio}  {told}".rstrip(), color=colour, va="center", fontsize=8,
+        words = "" if row.verdict == comparison.SAME else row.verdict.removesuffix(" to tell")
+        axes.text(1.02, i, f"{row.ratio}  {words}".rstrip(), color=colour, va="center", fontsize=8,
                   transform=axes.get_yaxis_transform())
     axes.set_yticks(range(len(rows)), [
         reports.shortened(f"{reports.workload_of(row.base)}  {row.precisions}  {row.targets}  "

@@ -18,7 +18,7 @@ from pyencore._inputs import checked, integer, shown
 from . import reports
 from .reports import LabError, Report
 
-# Of targets that are not the best, and of a quick run.
+# For targets that are not the best, and for a quick run.
 FEW_WORKLOADS = "minilm_1x16,minilm_1x128,base_1x128"
 SECONDS, QUICK_SECONDS = 0.3, 0.05
 PRECISIONS = ("f32", "bf16", "int8", "int4")

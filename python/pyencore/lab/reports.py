@@ -61,7 +61,7 @@ def check(report: Report, name: str = "report") -> Report:
     error = next(iter(sorted(_validator().iter_errors(report), key=_depth)), None)
     if error is None:
         return report
-    # Of alternatives, the one that fits best tells most.
+    # The alternative that fits best says most.
     while error.context:
         error = min(error.context, key=_depth)
     message = error.message if len(error.message) < 160 else f"{error.message[:150]} ..."
@@ -291,7 +291,7 @@ def taken_share(report: Report) -> float:
 
 
 def noise_sentences(report: Report) -> list[str]:
-    """About a run that was disturbed; none of a quiet one. The report's own notes come first."""
+    """About a run that was disturbed; none of a quiet one. The report's own notes are first."""
     noise = report["noise"]
     sentences = [clean(note) for note in noise["notes"]]
     if noise["busy_percent"] > MUCH_BUSY:

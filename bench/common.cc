@@ -32,7 +32,6 @@ constexpr double kThreadSampleSeconds = 100e-6;
 struct Flags {
   RunOptions run;
   std::vector<int> threads;
-  int cpu = -1;
   std::string clock = "wall";
   bool precision_asked = false;
 };
@@ -42,21 +41,13 @@ Flags& GetFlags() {
   return flags;
 }
 
-const CoreMask& GetCores() {
-  static const CoreMask cores;
-  return cores;
-}
-
-// Binds the calling thread as long as it lives, for the runs with one thread. With several the
-// calling thread must be free, since those that it starts inherit its mask.
+// Binds the calling thread as long as it lives.
 class BoundCall {
  public:
-  explicit BoundCall(int threads) {
-    if (threads == 1) GetCores().Bind(GetFlags().cpu);
-  }
+  explicit BoundCall(int threads) { BindFor(threads); }
   BoundCall(const BoundCall&) = delete;
   BoundCall& operator=(const BoundCall&) = delete;
-  ~BoundCall() { GetCores().Bind(-1); }
+  ~BoundCall() { BindFor(0); }
 };
 
 using ClockFn = double (*)();
@@ -163,7 +154,6 @@ void Fail(const Status& status) {
 // Returns the exit status: 0, 1 if a benchmark failed, 2 for wrong flags.
 int Main(int argc, char** argv) {
   Flags& flags = GetFlags();
-  flags.cpu = GetCores().Last();
   CLI::App line("A benchmark of encore. Precisions other than f32 are for whole encoders.");
   line.add_option("--threads", flags.run.threads, "Thread counts; all: as many as usable cores")
       ->delimiter(',');
@@ -176,9 +166,6 @@ int Main(int argc, char** argv) {
   const CLI::Option* precision =
       line.add_option("--precision", flags.run.precision_name, "What weights and products are in")
           ->check(CLI::IsMember({"f32", "bf16", "int8", "int4"}));
-  const CLI::Option* cpu =
-      line.add_option("--cpu", flags.cpu, "Core for the runs with one thread, -1 for any")
-          ->check(CLI::Range(-1, 1024));
   line.add_option(
           "--clock", flags.clock,
           "cpu: runs with one thread count only the time that it had the core, for machines "
@@ -201,11 +188,7 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return wrong(error.what());
   }
-  if (!cpu->empty() && !GetCores().Bind(flags.cpu)) {
-    return wrong("--cpu: found " + std::to_string(flags.cpu) +
-                 ", wanted a core that this process may use, or -1");
-  }
-  GetCores().Bind(-1);
+  BindFor(0);  // while this thread has the mask of the process
   const Result<std::vector<int>> threads = flags.run.Apply();
   if (!threads.ok()) return wrong(threads.status().message());
   flags.threads = *threads;

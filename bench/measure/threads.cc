@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "bench/measure/os.h"
 #include "encore/thread_pool.h"
 
 namespace encore::bench {
@@ -30,6 +31,11 @@ Result<ThreadSource> ThreadSourceFromName(std::string_view name) {
   }
   return Status(ErrorCode::kInvalidArgument,
                 "found '" + std::string(name) + "', wanted pool or openmp");
+}
+
+void BindFor(int threads) {
+  static const CoreMask cores;
+  cores.Bind(threads == 1 ? cores.Last() : -1);
 }
 
 void ChooseThreads(const ThreadChoice& choice) { Choice() = choice; }

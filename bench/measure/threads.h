@@ -35,6 +35,10 @@ const ThreadChoice& ChosenThreads();
 // Without OpenMP, or under its thread limit, OpenMP's executor has fewer threads() than asked for.
 Result<Executor> ExecutorOf(int threads);
 
+// Binds the calling thread to a core if it is to work alone, so that it keeps its caches on a
+// machine with other work; else frees it, since threads that it starts inherit its mask.
+void BindFor(int threads);
+
 }  // namespace encore::bench
 
 #endif  // ENCORE_BENCH_MEASURE_THREADS_H_

@@ -259,20 +259,15 @@ def test_targets_are_paired_and_told():
     assert has(pairing.notes(), "Targets that differ")
 
 
-def test_engines_are_paired_only_without_a_common_one():
+def test_rows_of_one_engine_are_pairs():
     own = synthetic_report(9, targets=("AVX2",))
     peer = copy.deepcopy(own)
     for row in peer["rows"]:
         row.update(engine="onnxruntime", target="", roof=None)
-    pairing = compared(own, peer)
-    assert pairing.across_engines
-    assert len(pairing.rows) == len(own["rows"])
-    assert has(pairing.notes(), "no engine in common")
-    assert pairing.rows[0].targets == "encore AVX2 / onnxruntime"
-    # With one row of encore's there, the other rows stay alone.
+    with pytest.raises(lab.LabError, match="no row in common"):
+        compared(own, peer)
     peer["rows"].append(own["rows"][0])
     common = compared(own, peer)
-    assert not common.across_engines
     assert len(common.rows) == 1
     assert (common.base_alone, common.other_alone) == (len(own["rows"]) - 1, len(own["rows"]))
 

@@ -134,12 +134,12 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
     expected_of_ = expected_of;
   };
   if (is_new && expected_of != expected_of_ && threads > 1) {
-    BindFor(1);
+    bench::BindFor(1);
     bench::ForwardCall alone = call_of(Executor::Inline());
     Check(alone.Run(0), workload.name);
     expect(alone.y());
   }
-  BindFor(threads);
+  bench::BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   bench::ForwardCall call = call_of(executor);
   const double first = bench::SecondsOf([&] { Check(call.Run(0), workload.name); });

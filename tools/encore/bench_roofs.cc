@@ -31,11 +31,6 @@ constexpr size_t kNumberWidth = 11;
 
 }  // namespace
 
-void BindFor(int threads) {
-  static const bench::CoreMask cores;
-  cores.Bind(threads == 1 ? cores.Last() : -1);
-}
-
 Executor ExecutorFor(int threads) {
   return Take(bench::ExecutorOf(threads), std::to_string(threads) + " threads");
 }
@@ -43,13 +38,13 @@ Executor ExecutorFor(int threads) {
 BenchRoofs::BenchRoofs() : drift_meter_(Executor::Inline()) { MeasureDrift(kDriftSamples); }
 
 void BenchRoofs::MeasureDrift(int times) {
-  BindFor(1);
+  bench::BindFor(1);
   for (int i = 0; i < times; ++i) drift_.push_back(drift_meter_.Measure());
-  BindFor(0);
+  bench::BindFor(0);
 }
 
 void BenchRoofs::Measure(int threads) {
-  BindFor(threads);
+  bench::BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   const auto measure = [](auto& meter, std::vector<double>& samples) {
     for (int i = 0; i < kSamples; ++i) samples.push_back(meter.Measure());
@@ -77,7 +72,7 @@ void BenchRoofs::Measure(int threads) {
       }
     }
   }
-  BindFor(0);
+  bench::BindFor(0);
 }
 
 double BenchRoofs::MemoryNow(int threads) {
@@ -125,7 +120,7 @@ ReportRowRoof BenchRoofs::Applying(const ReportRow& row, const bench::Samples& s
 
 double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double peak) {
   MeasureDrift(1);
-  BindFor(1);
+  bench::BindFor(1);
   double share = 1;
   const std::string name =
       row.workload + " " + row.weights + " " + row.precision + " on " + row.target;
@@ -139,7 +134,7 @@ double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double 
       shared.names.insert(name);
     }
   }
-  BindFor(0);
+  bench::BindFor(0);
   return share;
 }
 

@@ -21,10 +21,6 @@
 
 namespace encore::tool {
 
-// Binds the calling thread to a core if it is to work alone, so that it keeps its caches on a
-// machine with other work; else frees it, since threads that it starts inherit its mask.
-void BindFor(int threads);
-
 // That of bench/measure/threads.h; throws Failure.
 Executor ExecutorFor(int threads);
 

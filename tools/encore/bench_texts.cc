@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "bench/measure/os.h"
+#include "bench/measure/threads.h"
 #include "encore/executor.h"
 #include "encore/safetensors.h"
 #include "engine/io/folder.h"
@@ -137,7 +138,7 @@ const ReportRow& BenchModel::Measure(const TextWorkload& workload, size_t precis
   timed.name = about_.name + " " + workload.name + "," + std::to_string(precision) + "," +
                std::to_string(threads);
   const bool is_new = measurer->Find(timed.name) == nullptr;
-  BindFor(threads);
+  bench::BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   Answer answer;
   timed.first_seconds = bench::SecondsOf([&] { answer = Call(model, workload.texts, executor); });

@@ -90,10 +90,7 @@ class ComparedRow:
 
     @property
     def targets(self) -> str:
-        if self.base["engine"] == self.other["engine"]:
-            return _both(self.base["target"], self.other["target"])
-        return _both(*(f"{row['engine']} {row['target']}".strip()
-                       for row in (self.base, self.other)))
+        return _both(self.base["target"], self.other["target"])
 
 
 def _both(base: str, other: str) -> str:
@@ -109,7 +106,6 @@ class Pairing:
     rows: list[ComparedRow]
     base_alone: int  # rows that the other report lacks
     other_alone: int
-    across_engines: bool
     across_precisions: bool
     rounds: int = 0  # of runs in turns; 0: two runs one after the other
 
@@ -144,9 +140,7 @@ class Pairing:
         if any(row.band.crowded for row in self.rows):
             notes.append("Other work had a part of the cores: rows whose threads want all of them "
                          "may differ by a factor of 2 for that alone.")
-        if self.across_engines:
-            notes.append("The reports have no engine in common: rows are compared across engines.")
-        elif any(row.base["target"] != row.other["target"] for row in self.rows):
+        if any(row.base["target"] != row.other["target"] for row in self.rows):
             notes.append(f"Targets that differ are those of A / {letter}: the best that each "
                          "report has of the workload.")
         if self.across_precisions:
@@ -170,7 +164,7 @@ class Pairing:
 
 # What the rows of a pair agree in, beside products and target. Operations distinguish lengths that
 # have one sum.
-_KEY = ("workload", "d_model", "heads", "d_ff", "activation", "layers", "sequences", "tokens",
+_KEY = ("engine", "workload", "d_model", "heads", "d_ff", "activation", "layers", "sequences", "tokens",
         "flops", "threads", "weights")
 
 
@@ -184,22 +178,17 @@ def _best(rows: Sequence[Row], targets: Sequence[str]) -> Row:
                else len(targets))
 
 
-def _share(base: Report, other: Report, what: Any) -> bool:
-    return bool({what(row) for row in base["rows"]} & {what(row) for row in other["rows"]})
-
-
-def pair_rows(base: Report, other: Report) -> tuple[list[tuple[Row, Row]], bool, bool]:
-    """Pairs in the order of the base's rows, and whether they are across engines and precisions.
+def pair_rows(base: Report, other: Report) -> tuple[list[tuple[Row, Row]], bool]:
+    """Pairs in the order of the base's rows, and whether they are across precisions.
 
     Rows of one target are a pair; where the best target of one report is not that of the other,
     these two rows are a pair as well. Of rows that are alike in all this, the first counts.
     """
-    across_engines = not _share(base, other, lambda row: row["engine"])
-    across_precisions = not _share(base, other, _products)
+    across_precisions = not ({_products(row) for row in base["rows"]} &
+                             {_products(row) for row in other["rows"]})
 
     def key(row: Row, products: tuple[str, bool]) -> tuple[Any, ...]:
-        engine = "" if across_engines else row["engine"]
-        return engine, products, *(row[name] for name in _KEY)
+        return products, *(row[name] for name in _KEY)
 
     def by_key(report: Report) -> dict[Any, list[Row]]:
         rows = collections.defaultdict(list)
@@ -226,7 +215,7 @@ def pair_rows(base: Report, other: Report) -> tuple[list[tuple[Row, Row]], bool,
                 yield best
 
     pairs = [(row, partner) for row in base["rows"] for partner in partners(row)]
-    return pairs, across_engines, across_precisions
+    return pairs, across_precisions
 
 
 # ---- Noise --------------------------------------------------------------------------------------
@@ -418,7 +407,7 @@ def _letter(index: int) -> str:
 
 
 def _pairing(base: Report, other: Report, letter: str, base_name: str, name: str) -> Pairing:
-    pairs, across_engines, across_precisions = pair_rows(base, other)
+    pairs, across_precisions = pair_rows(base, other)
     if not pairs:
         raise LabError(f"{name}: found no row in common with {base_name}; wanted a workload of "
                        "the same sizes, precision, threads, weights and layers in both; "
@@ -434,8 +423,7 @@ def _pairing(base: Report, other: Report, letter: str, base_name: str, name: str
     rows = [compared(row, partner) for row, partner in pairs]
     paired = {id(row) for pair in pairs for row in pair}
     alone = [sum(id(row) not in paired for row in report["rows"]) for report in (base, other)]
-    return Pairing(letter, base, other, rows, alone[0], alone[1], across_engines,
-                   across_precisions)
+    return Pairing(letter, base, other, rows, alone[0], alone[1], across_precisions)
 
 
 def keep_precision(report: Report, precision: str, name: str) -> Report:
@@ -471,7 +459,7 @@ def as_json(pairings: Sequence[Pairing], runs: Sequence[Report],
     """For programs: numbers are ratios of speeds, above 1 where the other report is faster."""
     def row_json(row: ComparedRow) -> dict[str, Any]:
         both = (row.base, row.other)
-        return {"engine": [one["engine"] for one in both], "workload": row.base["workload"],
+        return {"engine": row.base["engine"], "workload": row.base["workload"],
                 "layers": row.base["layers"],
                 "precision": [reports.precision_of(one) for one in both],
                 "target": [one["target"] for one in both], "weights": row.base["weights"],

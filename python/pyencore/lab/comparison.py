@@ -164,8 +164,8 @@ class Pairing:
 
 # What the rows of a pair agree in, beside products and target. Operations distinguish lengths that
 # have one sum.
-_KEY = ("engine", "workload", "d_model", "heads", "d_ff", "activation", "layers", "sequences", "tokens",
-        "flops", "threads", "weights")
+_KEY = ("engine", "workload", "d_model", "heads", "d_ff", "activation", "layers", "sequences",
+        "tokens", "flops", "threads", "weights")
 
 
 def _products(row: Row) -> tuple[str, bool]:

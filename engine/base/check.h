@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks for encore's own bugs: a failed one prints the place and aborts. ENCORE_DCHECK is gone
-// where NDEBUG is set.
+// Checks for encore's own bugs: a failed one prints its line and aborts. ENCORE_DCHECK does nothing
+// with NDEBUG.
 
 #ifndef ENCORE_ENGINE_BASE_CHECK_H_
 #define ENCORE_ENGINE_BASE_CHECK_H_

@@ -14,15 +14,15 @@
 
 namespace encore::inline v0_1::internal {
 
-// XXH64 (the xxHash specification, 0.1.1) of all bytes added, in however many pieces. It finds
-// damage and mistakes, but no intent: whoever wants to can make two texts with the same one.
+// XXH64 (the xxHash specification, 0.1.1) of all bytes added, in any pieces. It detects damage, not
+// intent: two texts with the same checksum are easy to make.
 class Checksum {
  public:
   explicit Checksum(uint64_t seed = 0);
 
   void Add(std::span<const std::byte> bytes);
   void Add(std::string_view text) { Add(std::as_bytes(std::span(text))); }
-  // Of what was added so far; more may follow.
+  // Of all bytes so far; more may follow.
   uint64_t value() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Status of tasks that run on several threads:
+// One Status for tasks on several threads:
 //
 //   FirstFailure failure;
 //   RunParallel(executor, tasks, [&](size_t i) { failure.Keep(Task(i)); });
@@ -23,7 +23,7 @@ class FirstFailure {
     if (status.ok() || taken_.exchange(true)) return;
     status_ = std::move(status);
   }
-  // Once all tasks have returned.
+  // After all tasks have returned.
   const Status& status() const { return status_; }
 
  private:

@@ -16,7 +16,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// Needs no memory itself: every standard library keeps up to 15 characters within the string.
+// Does not allocate: the text fits the small-string buffer.
 inline Status OutOfMemory() { return Status(ErrorCode::kOutOfMemory, "out of memory"); }
 
 // "no memory for `what`"; "out of memory" if there is none for that sentence either.
@@ -28,10 +28,10 @@ inline Status NoMemoryFor(std::string_view what) noexcept {
   }
 }
 
-// f(), a Status or Result, whose failed allocations become NoMemoryFor(what). A vector that is
-// asked for more elements than it can ever hold throws length_error. Whatever else is thrown is a
-// defect, or comes out of a host's parallel_for, and goes on to the caller. Files have a guard of
-// their own (platform/file_error.h).
+// f(), a Status or Result, whose failed allocations become NoMemoryFor(what). A vector throws
+// length_error for more elements than it can ever hold. Other exceptions are defects, or a host's
+// parallel_for throws them: they reach the caller. Files have their own guard
+// (platform/file_error.h).
 template <class F>
 auto Guarded(std::string_view what, const F& f) -> decltype(f()) {
   try {

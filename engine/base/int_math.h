@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Arithmetic on sizes that tells of overflow instead of wrapping.
+// Arithmetic on sizes that reports overflow.
 
 #ifndef ENCORE_ENGINE_BASE_INT_MATH_H_
 #define ENCORE_ENGINE_BASE_INT_MATH_H_
@@ -26,7 +26,7 @@ namespace encore::inline v0_1::internal {
 
 // The number of pieces of size `divisor` (> 0) that cover `value`.
 constexpr size_t DivCeil(size_t value, size_t divisor) {
-  // A division takes longer than everything else that small products do between tiles.
+  // A division is slower than everything else that small products do between tiles.
   if (value <= divisor) return value != 0 ? 1 : 0;
   return value / divisor + (value % divisor != 0 ? 1 : 0);
 }
@@ -37,7 +37,7 @@ constexpr size_t RoundUp(size_t value, size_t multiple) {
   return DivCeil(value, multiple) * multiple;
 }
 
-// The same with overflow told: false (and *out untouched) if the multiple exceeds size_t.
+// With a check: false (and *out untouched) if the multiple exceeds size_t.
 [[nodiscard]] constexpr bool CheckedRoundUp(size_t value, size_t multiple, size_t* out) {
   return CheckedMul(DivCeil(value, multiple), multiple, out);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Floating-point numbers in error sentences.
+// Floating-point numbers in error texts.
 
 #ifndef ENCORE_ENGINE_BASE_NUMBER_TEXT_H_
 #define ENCORE_ENGINE_BASE_NUMBER_TEXT_H_
@@ -10,8 +10,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// In any locale as the C locale has it. Nine digits at most: short, however large or small the
-// number is, and apart from any other f32.
+// As in the C locale. Nine digits identify any f32.
 inline std::string NumberText(double number, int digits = 9) {
   char text[32];
   return {text,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign text made fit for error sentences.
+// Foreign text for error texts.
 
 #include "engine/base/quoted.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Foreign text, such as a name from a file, made fit for error sentences.
+// Foreign text, such as a name from a file, for error texts.
 
 #ifndef ENCORE_ENGINE_BASE_QUOTED_H_
 #define ENCORE_ENGINE_BASE_QUOTED_H_
@@ -10,9 +10,9 @@
 
 namespace encore::inline v0_1::internal {
 
-// 'text' in single quotes, all but printable ASCII escaped, cut to a length that a person reads.
+// 'text' in single quotes, all but printable ASCII escaped, cut to a readable length.
 std::string Quoted(std::string_view text);
-// The same of a path: where it is long, its end stays, which is the file's name.
+// The same for a path: a long one keeps its end, the file's name.
 std::string QuotedPath(std::string_view path);
 
 }  // namespace encore::internal

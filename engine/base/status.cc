@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The names of the error codes, how a Status is printed, and how a program ends that uses a failed
-// Result.
+// Names of error codes, printing of a Status, and the end of a program that uses a failed Result.
 
 #include "encore/status.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a file of weights was made for, as its metadata say.
+// The precision that a file of weights was made for, from its metadata.
 
 #ifndef ENCORE_ENGINE_BASE_STORED_PRECISION_H_
 #define ENCORE_ENGINE_BASE_STORED_PRECISION_H_

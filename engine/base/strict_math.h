@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Included by what computes the published bits: refuses to be compiled with options that change
-// what floating-point operations give. GCC tells of each such option by a macro, Clang of
-// -ffast-math and -ffinite-math-only alone. The build turns a host's options off
-// (tools/cmake/EncoreCompileOptions.cmake); this is for builds of another kind.
+// Included by all code that computes published bits: refuses options that change the results of
+// floating-point operations. GCC has a macro for each such option, Clang for -ffast-math and
+// -ffinite-math-only alone. The build turns a host's options off
+// (tools/cmake/EncoreCompileOptions.cmake); this is for other builds.
 
 #ifndef ENCORE_ENGINE_BASE_STRICT_MATH_H_
 #define ENCORE_ENGINE_BASE_STRICT_MATH_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The two ways to get a workspace, and its growth.
+// Creation and growth of a workspace.
 
 #include "encore/workspace.h"
 
@@ -19,10 +19,9 @@ static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 
 namespace {
 
-// Systems give memory when it is first written to, page by page: without this the first of short
-// calls would take half as long again as the next ones. The rest is left to the threads of the
-// first call: they share the work, and each page lies on the NUMA node of the thread that wrote it
-// first.
+// Systems provide memory page by page at its first write: without this the first short call would
+// take half as long again as the next ones. Further pages are left to the threads of the first
+// call, so that each is on the NUMA node of the thread that uses it.
 void Touch(volatile char* memory, size_t bytes) {
   constexpr size_t kPage = 4096;
   constexpr size_t kMost = size_t{32} << 20;

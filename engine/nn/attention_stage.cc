@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses of heads and sequences in a QkvBuffer, and the loops over them.
+// Addresses of heads and sequences in a QkvBuffer, and loops over them.
 
 #include "engine/nn/attention_stage.h"
 
@@ -32,13 +32,13 @@ QkvBuffer AttentionStage::OfTask(size_t task, int thread) const {
   const ThreadPlan& plan = pass_.thread_plan;
   const size_t sequence = plan.task_starts[task];
   const size_t row = pass_.starts()[sequence];
-  // Rounded up, so that buffers begin at multiples of a line; packed keys and values of a sequence
-  // take at most 15 rows more than it has.
+  // Rounded up, so that buffers begin at cache lines. A sequence's packed keys and values have at
+  // most 15 rows more than the sequence.
   const size_t rows = RoundUp(plan.max_task_rows, 16);
   const size_t packed_rows = rows + 16 * plan.max_task_sequences;
   if (plan.threads * rows > pass_.tokens() ||
       plan.threads * packed_rows > pass_.tokens() + 16 * pass_.sequences()) {
-    return WholeBatch();  // where all rows have a place of their own
+    return WholeBatch();
   }
   const size_t at = static_cast<size_t>(thread);
   QkvBuffer qkv = WholeBatch();
@@ -145,7 +145,7 @@ void AttentionStage::Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRan
                          int thread, Rows context) const {
   float* scratch = pass_.At(pass_.scratch_plan.attention) +
                    static_cast<size_t>(thread) * pass_.scratch_plan.attention_floats;
-  // What all sequences and heads share, once: it shows beside heads of short sequences.
+  // What all sequences and heads share is set once: it costs time beside short sequences.
   AttentionHead work{};
   work.softmax = pass_.kernels->softmax;
   work.scale = static_cast<float>(config_.attention_scale);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Attention inside a block: where queries, keys and values of a run of rows lie between the first
-// product and the second, and attention over any part of them.
+// Attention inside a block: the buffer of queries, keys and values, and attention over a part of
+// it.
 
 #ifndef ENCORE_ENGINE_NN_ATTENTION_STAGE_H_
 #define ENCORE_ENGINE_NN_ATTENTION_STAGE_H_
@@ -16,8 +16,8 @@
 namespace encore::inline v0_1::internal {
 
 // The projections of rows [first_row, first_row + rows) of the batch, whole sequences. If head size
-// is a multiple of the vector's lanes they lie by heads, [heads + 2 kv_heads, rows, head size], so
-// that every head's matrix is dense; else by rows, [rows, ld_qkv].
+// is a multiple of the vector's lanes they are stored by heads, [heads + 2 kv_heads, rows, head
+// size], so that every head's matrix is dense; else by rows, [rows, ld_qkv].
 struct QkvBuffer {
   float* data;        // queries, keys and values
   std::byte* keys;    // packed
@@ -35,35 +35,34 @@ struct HeadRange {
 
 class AttentionStage {
  public:
-  // Of layer `index`.
+  // `index`: the layer's.
   AttentionStage(const Pass& pass, const PackedLayer& layer, size_t index);
 
   const Pass& pass() const { return pass_; }
-  // Where everything of all rows lies.
+  // The buffer of all rows.
   QkvBuffer WholeBatch() const;
-  // Where the sequences of a task lie that a thread takes through a block: in memory that stays the
-  // thread's, if there is as much for every thread.
+  // The buffer of a task's sequences: the thread's own memory, if there is enough for all threads.
   QkvBuffer OfTask(size_t task, int thread) const;
 
-  // Directs the first product's output for rows from `row` on into the buffer.
+  // Makes the projection of rows from `row` on write into the buffer.
   void SetOutput(const QkvBuffer& qkv, size_t row, GemmArgs* args) const;
 
-  // Puts the queries of a row into the buffer, of some heads: columns of `q`, where all heads lie
-  // side by side. Those from column `columns` on are there already.
+  // Copies a row's queries of some heads from `q`, where all heads are side by side, into the
+  // buffer. Those from column `columns` on are there already.
   void PutQueries(const QkvBuffer& qkv, size_t row, const float* q, size_t columns,
                   HeadRange heads) const;
-  // Rows [begin, end) of some query heads: norm and rotation, in place.
+  // Norm and rotation of rows [begin, end) of some query heads, in place.
   void PrepareQueries(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange heads) const;
-  // The same of some key heads, which are then packed, and their values where that pays.
+  // The same for some key heads; then packs them, and their values where that pays.
   void PrepareKeys(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange kv_heads) const;
 
-  // Attention of rows [begin, end) and some query heads, whose queries and whose sequences' keys
-  // have been prepared. Row r goes to row r - begin of the context.
+  // Attention of rows [begin, end) and some query heads, once their queries and their sequences'
+  // keys are prepared. Row r goes to row r - begin of the context.
   void Run(const QkvBuffer& qkv, size_t begin, size_t end, HeadRange heads, int thread,
            Rows context) const;
 
  private:
-  // Of q, k or v: from row `row` of the batch on. Query heads come first, then key heads, then
+  // Rows of a head from row `row` of the batch on. Query heads are first, then key heads, then
   // value heads.
   Rows Head(const QkvBuffer& qkv, size_t head, size_t row) const;
   size_t KeyHead(size_t kv_head) const { return sizes_.heads + kv_head; }
@@ -81,7 +80,7 @@ class AttentionStage {
     values.k = values.panel_rows = TokensOf(sequence);
     return values;
   }
-  // Where those of a sequence's heads are packed: head h at first + h * bytes.
+  // The packed keys or values of a sequence: head h at first + h * bytes.
   struct PackedHeads {
     std::byte* first;
     size_t bytes;
@@ -89,10 +88,10 @@ class AttentionStage {
   };
   PackedHeads Keys(const QkvBuffer& qkv, size_t sequence) const;
   PackedHeads Values(const QkvBuffer& qkv, size_t sequence) const;
-  // Rows of packed keys or values before a sequence's: sequences begin at multiples of 16, each
-  // with 16 more than those before it have, so that none meet.
+  // Rows of packed keys or values before a sequence's. Sequences begin at multiples of 16, with 16
+  // rows of room each, so that none overlap.
   size_t PackedRowsBefore(const QkvBuffer& qkv, size_t sequence) const;
-  // Bytes of so many packed rows, a multiple of 16, of so many heads.
+  // Bytes of `rows` packed rows, a multiple of 16, of `heads` heads.
   size_t KeyBytes(size_t rows, size_t heads) const { return heads * rows * keys_.column_bytes(); }
   size_t ValueBytes(size_t rows, size_t heads) const {
     const GemmKernel& kernel = *values_.kernel;

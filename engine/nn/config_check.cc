@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences of encoder_check.h about configurations and options: each switch of each layer.
+// Checks each switch of each layer, and the options.
 
 #include <algorithm>
 #include <cmath>
@@ -85,7 +85,7 @@ void CheckRelative(const LayerConfig& c, const LayerSizes& sizes, SwitchChecker&
   check.Want(r.content_to_position || r.position_to_content,
              "relative.content_to_position and position_to_content are false",
              "one of them true, or no relative");
-  // Bounds that no model comes near, as of buckets.
+  // Bounds far beyond any model.
   check.Want(r.buckets != 1 && r.buckets <= (size_t{1} << 20),
              "relative.buckets is " + Number(r.buckets), "0, or 2 to 2^20");
   check.Want(r.max_distance > r.buckets / 2 + 1 && r.max_distance <= (size_t{1} << 20),
@@ -119,7 +119,7 @@ void CheckPositions(const LayerConfig& c, size_t head_size, SwitchChecker& check
   }
   if (c.buckets) {
     const BucketConfig& b = *c.buckets;
-    // Bounds that no model comes near, so that tables stay small.
+    // Bounds far beyond any model keep tables small.
     check.Want(b.num_buckets >= 4 && b.num_buckets % 4 == 0 && b.num_buckets <= (size_t{1} << 20),
                "buckets.num_buckets is " + Number(b.num_buckets), "a multiple of 4 up to 2^20");
     check.Want(b.max_distance > b.num_buckets / 4 && b.max_distance <= (size_t{1} << 20),

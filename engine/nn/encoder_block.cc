@@ -11,7 +11,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// Where an encoder block's rows lie under the pass's thread plan.
+// The buffers of an encoder block under the pass's thread plan.
 StepRows RowsUnder(const Pass& pass, ConstRows x, Rows y) {
   const ThreadPlan& plan = pass.thread_plan;
   // By columns, threads share the rows of each step.
@@ -90,7 +90,8 @@ class BlockOnBatch {
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
   }
 
-  // The rest for rows [begin, end), once their sequences' keys and values are there.
+  // Attention and later steps of rows [begin, end), once their sequences' keys and values are
+  // there.
   void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
     if (rows_.own_context) {
       attention_.Run(qkv, begin, end, AllHeads(), thread,
@@ -99,8 +100,8 @@ class BlockOnBatch {
     RunSteps(attention_, qkv, recipe_.after, rows_, begin, end, thread);
   }
 
-  // Attention by blocks of queries of one head. A sequence's tasks lie together, head by head, so
-  // that a thread meets the same keys again; the longest sequence comes first.
+  // Attention by blocks of queries of one head, the longest sequence first. A sequence's tasks
+  // follow each other head by head, so that a thread reads the same keys again.
   void RunAttentionByBlocks(Team& team, const QkvBuffer& qkv) const {
     const size_t* const starts = pass_.thread_plan.block_starts;
     const size_t heads = sizes_.heads;
@@ -118,8 +119,8 @@ class BlockOnBatch {
     });
   }
 
-  // Attention of all rows, shared by heads. A task prepares the keys that it uses, unless there are
-  // fewer key heads than threads.
+  // Attention of all rows, shared by heads. A task prepares its own keys, unless there are fewer
+  // key heads than threads.
   void RunAttentionByHeads(Team& team, const QkvBuffer& qkv) const {
     const size_t threads = pass_.thread_plan.threads;
     const EvenSplit kv_heads{sizes_.kv_heads, std::min(sizes_.kv_heads, threads)};
@@ -141,8 +142,7 @@ class BlockOnBatch {
     });
   }
 
-  // Each thread takes some heads from the projection's input to their context: its columns of the
-  // product, then attention.
+  // Each thread computes some heads' columns of the projection, then their attention.
   void RunProjectionByHeads(Team& team, const QkvBuffer& qkv) const {
     const PackedView& matrix = recipe_.projection().matrix->view();
     const size_t parts = pass_.thread_plan.threads;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One encoder block over a batch: the recipe and its packed weights. And the last block of a stack
-// where one row of each sequence is wanted: it takes all rows up to their keys and values, and only
-// the wanted ones any further (output_rows.cc).
+// One encoder block over a batch. And the last block of a stack where one row of each sequence is
+// wanted: it computes keys and values of all rows, and the rest for the wanted rows
+// (output_rows.cc).
 
 #ifndef ENCORE_ENGINE_NN_ENCODER_BLOCK_H_
 #define ENCORE_ENGINE_NN_ENCODER_BLOCK_H_

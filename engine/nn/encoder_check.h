@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an encoder asks of its configuration, weights, batches, inputs and taps, with sentences for
-// people.
+// Checks of an encoder's configuration, weights, batches, inputs and taps, with their error texts.
 
 #ifndef ENCORE_ENGINE_NN_ENCODER_CHECK_H_
 #define ENCORE_ENGINE_NN_ENCODER_CHECK_H_

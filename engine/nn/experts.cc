@@ -12,10 +12,10 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// NaN is taken.
+// True for NaN.
 bool IsTaken(float weight) { return !(weight < 0); }
 
-// Of the probabilities p [count], the `top_k` largest, of equal ones the first, become weights; the
+// The `top_k` largest of the probabilities p [count], the first of equal ones, become weights. The
 // other weights are -1.
 void TakeBest(const PackedExperts& experts, const float* p, float* weights) {
   const size_t count = experts.count();
@@ -50,7 +50,7 @@ void Route(const Pass& pass, const PackedExperts& experts, ConstRows in, Rows ro
   }
 }
 
-// out = activation(in matrix), or without one in matrix. `lhs` has room for the rows of A.
+// out = activation(in matrix), or in matrix without one. `lhs` has room for the packed input.
 void Multiply(const PackedMatrix& matrix, ConstRows in, const PackedLhs& lhs,
               const BlockActivation* activation, Rows out, size_t rows) {
   const PackedView& view = matrix.view();

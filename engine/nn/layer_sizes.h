@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of one layer and the operations that it takes: pure functions of a LayerConfig.
+// The sizes of one layer and its number of operations: pure functions of a LayerConfig.
 
 #ifndef ENCORE_ENGINE_NN_LAYER_SIZES_H_
 #define ENCORE_ENGINE_NN_LAYER_SIZES_H_
@@ -58,7 +58,7 @@ struct LayerSizes {
 // Pairs of a query and a key that it sees, over a sequence of so many tokens.
 inline double VisiblePairs(bool causal, const std::optional<size_t>& window, size_t tokens) {
   const double s = static_cast<double>(tokens);
-  // Of a window w, |i - j| <= w hides (s - w) (s - w - 1) pairs.
+  // A window |i - j| <= w hides (s - w) (s - w - 1) pairs.
   const double past = window && *window < tokens ? s - static_cast<double>(*window) : 0;
   const double both_sides = s * s - std::max(0.0, past * (past - 1));
   return causal ? (both_sides + s) / 2 : both_sides;
@@ -77,11 +77,10 @@ struct LayerCost {
     flops_per_token = 2 * static_cast<double>(d_model) * (attention + d_ff + more);
     flops_per_pair = 4 * static_cast<double>(sizes.q_width());
   }
-  // Of the matrix products and of attention for one sequence: 2 S (d_model (q + k + v widths + q
-  // width) + d_model d_ff (2, or 3 where gated)) + 4 q width for each visible pair. With experts,
-  // d_ff is that of top_k together, and d_model num_experts is added for the router. With
-  // layer_input, 3 d_model width is added, with a convolution d_model^2 kernel. Softmax, norms,
-  // positions and activations count as none.
+  // Matrix products and attention of one sequence: 2 S (d_model (q + k + v widths + q width) +
+  // d_model d_ff (2, or 3 where gated)) + 4 q width for each visible pair. With experts, d_ff
+  // counts top_k times, and the router adds d_model num_experts. layer_input adds 3 d_model width,
+  // a convolution d_model^2 kernel. Softmax, norms, positions and activations are not counted.
   double Flops(size_t tokens) const {
     return flops_per_token * static_cast<double>(tokens) +
            flops_per_pair * VisiblePairs(causal, window, tokens);

@@ -59,9 +59,9 @@ struct LayerPart {
   Extent columns;  // of its weight
   Presence presence;
   bool in_torch = false;  // torch.nn.TransformerEncoderLayer has it
-  // Of a linear layer: the product that it is packed into. Without one its weight is never int8.
+  // The product that a linear layer is packed into. Without one its weight is never int8.
   std::optional<LayerMatrix> matrix = {};
-  // Of a linear layer with `matrix`: the member whose input_scale is that of its inputs.
+  // With `matrix`: the member whose input_scale is that of its inputs.
   LinearWeights EncoderLayerWeights::*input_scale_of = nullptr;
   Fusion fusion = Fusion::kNone;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Three stages: the queries of the wanted rows, gathered from all sequences, so that weights are
-// read once for many of them; keys, values and attention, as the thread plan shares them; and what
-// follows attention, on the gathered rows again. A row's bits do not depend on its neighbours, so
-// they are those of a block of all rows.
+// Three stages: queries of the wanted rows, gathered from all sequences so that weights are read
+// once for many of them; keys, values and attention, as the thread plan shares them; later steps,
+// on the gathered rows. A row's bits do not depend on other rows, so they are those of a whole
+// block.
 
 #include "engine/nn/encoder_block.h"
 

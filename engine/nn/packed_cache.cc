@@ -27,8 +27,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// To be raised whenever packing or the smoothing of integers changes what it makes of the same
-// weights.
+// To be raised whenever packing or smoothing gives other bytes for the same weights.
 constexpr int kFormat = 2;
 constexpr size_t kPage = 4096;
 
@@ -38,7 +37,7 @@ std::array<std::span<float>, 2> VectorsOf(const MatrixToPack& m) {
           m.packed->columns()};
 }
 
-// All that decides about panels but the weights.
+// All that determines the panels, except the weights.
 std::string Describe(const PreparedEncoder& prepared) {
   std::string text = "encore packed weights " + std::to_string(kFormat) + ", encore " +
                      ENCORE_VERSION_STRING + "\n";
@@ -57,14 +56,14 @@ std::string Describe(const PreparedEncoder& prepared) {
   return text;
 }
 
-// What a file's head has behind the description.
+// A file's head, after the description.
 struct HeadNumbers {
   uint64_t identity = 0;
   uint64_t panels = 0;  // checksums, as packed_cache.h says
   uint64_t head = 0;
 };
 
-// One encoder's file: its name, what must be in it, and where.
+// One encoder's file: its name, wanted content and offsets.
 struct CacheFile {
   CacheFile(const PackedCache& cache, const PreparedEncoder& prepared, size_t panel_bytes)
       : description(Describe(prepared)),
@@ -90,8 +89,8 @@ struct CacheFile {
   std::string description;
   uint64_t identity;
   std::string path;
-  size_t vectors;  // where they begin
-  size_t panels;   // likewise
+  size_t vectors;  // offset
+  size_t panels;   // offset
   size_t bytes;    // of the file
 };
 
@@ -113,62 +112,60 @@ bool SamePanels(const EncoderOptions& options, const CacheFile& cache, const std
   const auto compare = [&](const void* found, const std::byte* wanted, size_t bytes) {
     if (bytes != 0 && std::memcmp(found, wanted, bytes) != 0) same = false;
   };
-  const Status compared = RunTeam(executor, [&](Team& team) {
-    const std::byte* vectors = file + cache.vectors;
-    const std::byte* panels = file + cache.panels;
-    for (size_t i = 0; i < prepared->matrices.size(); ++i) {
-      const MatrixToPack& m = prepared->matrices[i];
-      const PackedView& view = m.packed->view();
-      const auto [input_scale, columns] = VectorsOf(m);
-      WeightSource source = m.source;
-      if (m.smoothed) {
-        source.column_factor = input_scale.data();
-        if (all) {
-          FindInputScale(team, m);
-          compare(input_scale.data(), vectors, input_scale.size_bytes());
-        } else {
-          std::memcpy(input_scale.data(), vectors, input_scale.size_bytes());
-          m.packed->InputScaleIsSet();
-        }
-        vectors += input_scale.size_bytes();
-      }
-      const size_t first = all ? 0 : i % view.panels();
-      team.ForEach(all ? view.panels() : 1, [&, quant = columns](size_t t, int thread) {
-        if (!same) return;
-        const size_t p = first + t;
-        std::byte* const panel = scratch.data() + static_cast<size_t>(thread) * largest;
-        if (!m.packed->PackPanel(source, p, panel)) same = false;
-        compare(panel, panels + view.panel_offset(p), view.pair_bytes(p));
-        for (size_t half = 0; half < view.halves() && !quant.empty(); ++half) {
-          for (const size_t of : {size_t{0}, quant.size() / 2}) {  // scales, sums
-            const size_t at = of + view.padded_column(p, half);
-            compare(&quant[at], vectors + at * sizeof(float), view.panel_cols(p) * sizeof(float));
-          }
-        }
-      });
-      vectors += columns.size_bytes();
-      panels += m.packed->data_bytes();
-      if (m.ends_layer && options.layer_packed) options.layer_packed();
+  const std::byte* vectors = nullptr;  // of the matrix at hand, behind its input scales
+  const std::byte* panels = nullptr;
+  const std::byte* next_vectors = file + cache.vectors;
+  const std::byte* next_panels = file + cache.panels;
+  const auto begin = [&](Team& team, size_t i) -> PanelRange {
+    const MatrixToPack& m = prepared->matrices[i];
+    const auto [input_scale, columns] = VectorsOf(m);
+    if (m.smoothed && all) {
+      FindInputScale(team, m);
+      compare(input_scale.data(), next_vectors, input_scale.size_bytes());
+    } else if (m.smoothed) {
+      std::memcpy(input_scale.data(), next_vectors, input_scale.size_bytes());
+      m.packed->InputScaleIsSet();
     }
-  });
-  return compared.ok() && same;
+    vectors = next_vectors + input_scale.size_bytes();
+    next_vectors = vectors + columns.size_bytes();
+    panels = std::exchange(next_panels, next_panels + m.packed->data_bytes());
+    const size_t count = m.packed->view().panels();
+    if (all || count == 0) return {0, count};
+    return {i % count, i % count + 1};
+  };
+  const auto pack = [&](size_t i, const WeightSource& source, size_t p, int thread) {
+    if (!same) return;
+    const MatrixToPack& m = prepared->matrices[i];
+    const PackedView& view = m.packed->view();
+    std::byte* const panel = scratch.data() + static_cast<size_t>(thread) * largest;
+    if (!m.packed->PackPanel(source, p, panel)) same = false;
+    compare(panel, panels + view.panel_offset(p), view.pair_bytes(p));
+    const std::span<const float> columns = m.packed->columns();
+    for (size_t half = 0; half < view.halves() && !columns.empty(); ++half) {
+      for (const size_t of : {size_t{0}, columns.size() / 2}) {  // scales, sums
+        const size_t at = of + view.padded_column(p, half);
+        compare(&columns[at], vectors + at * sizeof(float), view.panel_cols(p) * sizeof(float));
+      }
+    }
+  };
+  return PackMatrices(options, executor, prepared->matrices, begin, pack).ok() && same;
 }
 
 enum class Check {
-  kOwn,       // that it is the one that was just written
+  kOwn,       // that it is the file just written
   kIdentity,  // one panel of each matrix, if the identity is known and the file's; else all
   kAll,
 };
 struct Found {
-  std::optional<MappedFile> file = {};  // nothing: there is none that is right
-  std::string why_not = {};             // of a file that was not taken, and may be replaced
-  std::string refused = {};             // of what stays there
+  std::optional<MappedFile> file = {};  // a valid one
+  std::string why_not = {};             // why the file there is not used; it may be replaced
+  std::string refused = {};             // why it is neither used nor replaced
   bool same_identity = false;
   bool compared = false;  // all panels
 };
 
-// Where there is a file, the vectors of the matrices are its own afterwards. own: of kOwn,
-// HeadNumbers::head of what was written.
+// If there is a valid file, reads the matrices' vectors from it. own: for kOwn, HeadNumbers::head
+// of the file written.
 Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEncoder* prepared,
                Check check, const uint64_t* own = nullptr) {
   std::error_code ignored;
@@ -189,7 +186,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
   std::memcpy(&numbers, data + cache.description.size(), sizeof numbers);
   if (numbers.head != cache.ChecksumOfHead(data)) return damaged();
   const bool same_identity = numbers.identity != 0 && numbers.identity == cache.identity;
-  // What another process wrote since then may have other vectors, which would replace ours.
+  // Another process may have written other vectors since then: they must not replace ours.
   if (check == Check::kOwn && (!same_identity || numbers.head != *own)) return {};
   const std::span<const std::byte> panels = file->bytes().subspan(cache.panels);
   if (!options.cache.trust && numbers.panels != ChecksumInPieces(options.executor, panels)) {
@@ -235,7 +232,6 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options
   std::memcpy(numbers_place, &numbers, sizeof numbers);
   ENCORE_RETURN_IF_ERROR(writer.Write(head));
   // In one piece: Linux then keeps most of it in large pages, on file systems that have them.
-  // Matrix by matrix, the sizes of pages depended on where each began.
   ENCORE_RETURN_IF_ERROR(writer.Write(panels));
   ENCORE_RETURN_IF_ERROR(writer.Commit());
   return numbers.head;
@@ -278,13 +274,13 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   if (!found.refused.empty()) {
     panels.cache_use += ", not written: " + found.refused;
   } else if (!panels.file || (!found.same_identity && cache.identity != 0)) {
-    // What was compared for want of an identity is written again, so that it has the one of now.
+    // A file compared because its identity differs is written again with the present identity.
     const Result<uint64_t> written = WriteFile(cache, options, *prepared, {data(), panels.bytes});
     panels.cache_use +=
         written.ok() ? " and written" : ", not written: " + std::string(written.status().message());
     if (!found.why_not.empty()) panels.cache_use += "; the file there " + found.why_not;
     if (written.ok() && cache.identity != 0) {
-      // To share the file from the start. Never both at once: a model may take most of the memory.
+      // Map the file at once, to share it. Panels are freed first: a model may fill most memory.
       panels.own = {};
       if (panels.file) panels.file->ReleasePages();
       Found mine = FindFile(options, cache, prepared, Check::kOwn, &*written);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The panels of an encoder's matrices: in memory of its own, or in a mapped file that keeps them
-// from one process to the next (EncoderOptions::cache).
+// The panels of an encoder's matrices, in memory or in a mapped file (EncoderOptions::cache).
 //
 // The file, little-endian:
 //   description  text: the format, encore's version, of each matrix its kernel and sizes; filled up
@@ -11,8 +10,8 @@
 //   of the head  u64: the checksum of all before the panels but itself
 //   vectors      f32: of each matrix its input scales, then its columns' scales and sums (int8)
 //   panels       at the next multiple of 4096; each matrix's at a multiple of 64, zeros between
-// All sizes follow from the encoder that is being made, so that none is read from a file. Every
-// byte is compared or in a checksum.
+// All sizes follow from the encoder; none is read from a file. Every byte is compared or in a
+// checksum.
 
 #ifndef ENCORE_ENGINE_NN_PACKED_CACHE_H_
 #define ENCORE_ENGINE_NN_PACKED_CACHE_H_
@@ -30,7 +29,7 @@
 namespace encore::inline v0_1::internal {
 
 struct PackedPanels {
-  // kIo if a mapped file was changed since it was opened, as MappedFile::Unchanged tells.
+  // kIo if a mapped file was changed since it was opened (MappedFile::Unchanged).
   Status CheckUnchanged() const;
 
   AlignedBuffer<std::byte> own;
@@ -39,8 +38,8 @@ struct PackedPanels {
   std::string cache_use;           // see Encoder::cache_use
 };
 
-// Gives all matrices their panels: those of the cache, where it has them, else packed, and written
-// to the cache. The errors of PreparedEncoder::Pack; none of the cache's own.
+// Gives all matrices their panels: from the cache, or packed and then written to the cache. The
+// errors of PreparedEncoder::Pack; a cache's failure is no error.
 Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* prepared);
 
 }  // namespace encore::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a layer's views to what is to be packed, by the table of its tensors.
+// From a layer's views to the matrices to be packed.
 
 #include "engine/nn/packed_layer.h"
 
@@ -97,7 +97,7 @@ Status PackExpertsBias(const EncoderLayerWeights& w, AlignedBuffer<float>* packe
   return {};
 }
 
-// Lays out the matrix, which is then to be packed.
+// Lays out the matrix and appends it.
 Status AddMatrix(const MatrixToPack& product, const GemmKernel& kernel,
                  std::vector<MatrixToPack>* matrices) {
   ENCORE_ASSIGN_OR_RETURN(*product.packed,
@@ -206,9 +206,8 @@ Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& w,
   layer->activation = ActivationOf(config.activation, config.gate != Gate::kNone);
   ENCORE_RETURN_IF_ERROR(PackNorms(config, w, layer));
   const bool post = config.norm_placement == NormPlacement::kPost;
-  // An error of a value goes straight to the output, that of a score through a softmax: value rows
-  // count, queries and keys do not. The inputs of the other two matrices come from no norm, and
-  // weights alone tell too little of them.
+  // An error of a value reaches the output, an error of a score passes a softmax: value rows count,
+  // queries and keys do not. The inputs of out_proj and linear2 have no norm to estimate them by.
   const size_t values = layer->sizes.q_width() + layer->sizes.kv_width();
   MatrixToPack products[] = {// by LayerMatrix
                              {.packed = &layer->qkv,

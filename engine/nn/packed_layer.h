@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A layer as a pass reads it: packed weights, norms, and what else follows from its configuration.
+// A layer as a pass reads it: packed weights, norms and tables.
 
 #ifndef ENCORE_ENGINE_NN_PACKED_LAYER_H_
 #define ENCORE_ENGINE_NN_PACKED_LAYER_H_
@@ -54,7 +54,7 @@ struct BlockActivation {
 
 inline constexpr size_t kNoTable = static_cast<size_t>(-1);
 
-// Relative embeddings as attention reads them: rows that some distance has (relative_rows.h).
+// Relative embeddings as attention reads them (relative_rows.h).
 struct PackedRelative {
   size_t table = kNoTable;  // in PositionTables
   size_t rows = 0;
@@ -126,9 +126,8 @@ struct MatrixToPack {
   PackedMatrix* packed = nullptr;
   std::string_view name = {};  // "qkv", "out_proj" ...
   bool ends_layer = false;
-  // Of an int8 matrix whose input channels are smoothed by scales that the source has not
-  // (smoothing.h): the norm that makes its input, or null for one that is not known, and the rows
-  // whose errors count.
+  // Whether input channels are smoothed. For scales found from the weights (smoothing.h): the norm
+  // that makes the input, or null if unknown, and the rows whose errors count.
   bool smoothed = false;
   const PackedNorm* norm = nullptr;
   size_t row_begin = 0;
@@ -138,11 +137,9 @@ struct MatrixToPack {
 // The kernels of a layer's matrices, by LayerMatrix.
 using LayerKernels = std::array<const GemmKernel*, 4>;
 
-// Everything of a layer but its matrices' panels and its tables: norms, kernels of the active
-// target, and, appended to `matrices` in the order in which a pass reads them, what is still to be
-// packed. `config` has its defaults filled in. kOutOfMemory.
-// input_norm: the norm that made the layer's input, or null where it is not known; it outlives the
-// packing.
+// Prepares norms and kernels, and appends the matrices to be packed to `matrices`, in the order in
+// which a pass reads them. `config` has its defaults filled in. kOutOfMemory.
+// input_norm: the norm that made the layer's input, or null if unknown; it outlives the packing.
 Status PrepareLayer(const LayerConfig& config, const EncoderLayerWeights& weights,
                     const LayerKernels& kernels, const PackedNorm* input_norm, PackedLayer* layer,
                     std::vector<MatrixToPack>* matrices);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all blocks of one forward pass share: configuration, kernels, the batch, the plans, the
-// position tables and the workspace.
+// What all blocks of one forward pass share.
 
 #ifndef ENCORE_ENGINE_NN_PASS_H_
 #define ENCORE_ENGINE_NN_PASS_H_
@@ -46,7 +45,7 @@ struct Pass {
   size_t longest;             // tokens of the longest sequence
 
   std::span<const size_t> starts() const { return batch->seq_starts.get(); }
-  // What lies at an offset of the scratch plan.
+  // The memory at an offset of the scratch plan.
   template <typename T = float>
   T* At(size_t offset) const {
     return reinterpret_cast<T*>(scratch + offset);
@@ -54,8 +53,8 @@ struct Pass {
   float* tables_memory() const { return At(scratch_plan.positions); }
   size_t tokens() const { return starts().back(); }
   size_t sequences() const { return starts().size() - 1; }
-  // Where a thread's share of the scratch plan's block_rows begins. Of places with expert_rows rows
-  // for each, expert_rows times that.
+  // Where a thread's share of the scratch plan's block_rows begins; times expert_rows in buffers
+  // with expert_rows rows for each.
   size_t ThreadRow(int thread) const {
     return static_cast<size_t>(thread) * (scratch_plan.block_rows / thread_plan.threads);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which layers share a table, where tables lie, and what is in them.
+// Which layers share a table, the tables' offsets and contents.
 
 #include "engine/nn/position_tables.h"
 
@@ -27,7 +27,7 @@ size_t BucketOf(const BucketConfig& buckets, ptrdiff_t distance) {
   if (away < exact) return base + away;
   const double ratio = static_cast<double>(away) / static_cast<double>(exact);
   const double range = static_cast<double>(buckets.max_distance) / static_cast<double>(exact);
-  // A power that is a whole number of steps may come out an ulp too small.
+  // A whole number of steps may be computed an ulp too small.
   const double steps = PortableLog(ratio) / PortableLog(range) * static_cast<double>(half - exact);
   const size_t wide = exact + static_cast<size_t>(steps + 1e-9);
   return base + std::min(wide, half - 1);
@@ -135,7 +135,7 @@ PositionTables::Rotary PositionTables::RotaryAt(size_t table, size_t longest, fl
 }
 
 float* PositionTables::BiasAt(size_t table, size_t head, size_t longest, float* memory) const {
-  // Of a head: distances -longest .. longest, and the margin.
+  // A head has distances -longest .. longest, and the margin.
   float* first = memory + 2 * longest * rotary_pairs_;
   return first + (biases_[table].heads_before + head) * (2 * longest + kBiasMargin) + longest;
 }

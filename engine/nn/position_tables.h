@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What positions need beside weights: sines and cosines of rotary layers, biases that depend on the
-// distance of query and key (ALiBi, buckets), and the rows of relative embeddings by distance.
-// Layers with equal positions share a table. A pass fills them for its longest sequence: memory is
-// linear in that.
+// Tables of positions: sines and cosines of rotary layers, biases by the distance of query and key
+// (ALiBi, buckets), rows of relative embeddings by distance. Layers with equal positions share a
+// table. A pass fills them for its longest sequence; memory is linear in it.
 
 #ifndef ENCORE_ENGINE_NN_POSITION_TABLES_H_
 #define ENCORE_ENGINE_NN_POSITION_TABLES_H_
@@ -57,7 +56,7 @@ class PositionTables {
   // floats_beside() floats; the team's threads share the work.
   void Fill(Team& team, size_t longest, float* memory) const;
 
-  // Of a filled table: cosines and sines [longest, pairs].
+  // A filled table: cosines and sines [longest, pairs].
   struct Rotary {
     float* cos;
     float* sin;
@@ -66,7 +65,7 @@ class PositionTables {
   Rotary RotaryAt(size_t table, size_t longest, float* memory) const;
   // Where the bias of distance 0 is.
   float* BiasAt(size_t table, size_t head, size_t longest, float* memory) const;
-  // Of relative embeddings, for AttentionHead.
+  // For AttentionHead.
   const RelativeRows& relative(size_t table) const { return relative_[table]; }
   // Where the row of distance 0 is.
   int32_t* RelativeAt(size_t table, size_t longest, float* memory) const;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layer after layer, from views to what is to be packed, with defaults filled in and kernels
-// chosen; and packing into one piece of memory.
+// Fills in defaults, chooses kernels, prepares layer after layer, and packs.
 
 #include "engine/nn/prepared_encoder.h"
 
@@ -29,7 +28,7 @@ const GemmKernel& KernelOfBf16(const EncoderOptions& options) {
   return options.amx_bf16 && UseAmxBf16() ? GetGemmKernelBf16Amx() : GetGemmKernelBf16();
 }
 
-// The norm that makes a layer's output, or null where none is known.
+// The norm that makes a layer's output, or null if it is unknown.
 const PackedNorm* NormOfOutput(const PackedLayer& layer) {
   if (layer.convolution) return &layer.convolution->norm;
   return layer.layer_input ? nullptr : &layer.norm2;
@@ -48,8 +47,8 @@ LayerKernels KernelsOfLayer(const EncoderOptions& options, size_t layer) {
   return kernels;
 }
 
-// The most bytes that a row made for one of these takes.
-size_t LongestInputRow(const std::vector<MatrixToPack>& matrices) {
+// Bytes of the longest packed row of a left-hand side.
+size_t LongestLhsRow(const std::vector<MatrixToPack>& matrices) {
   size_t bytes = 0;
   for (const MatrixToPack& m : matrices) {
     const PackedView& view = m.packed->view();
@@ -87,8 +86,7 @@ std::vector<double> PaperSlopes(size_t heads) {
   return slopes;
 }
 
-// The checked configuration with every default that layer.h states, in arithmetic that is the same
-// on every machine.
+// The checked configuration with the defaults of layer.h, computed alike on every machine.
 EncoderConfig WithDefaults(const EncoderConfig& config) {
   EncoderConfig filled = config;
   for (LayerConfig& layer : filled.layers) {
@@ -171,7 +169,7 @@ Result<PreparedEncoder> PreparedEncoder::Create(const EncoderConfig& config,
   ENCORE_RETURN_IF_ERROR(PackNorm(config.final_norm, weights.norm, &all.final_norm));
   all.sizes.floats_per_position = all.tables.floats_per_position();
   all.sizes.floats_beside = all.tables.floats_beside();
-  all.sizes.lhs_row_bytes = LongestInputRow(all.matrices);
+  all.sizes.lhs_row_bytes = LongestLhsRow(all.matrices);
   return all;
 }
 
@@ -204,23 +202,18 @@ Status PreparedEncoder::Pack(const EncoderOptions& options, AlignedBuffer<std::b
   }
   const size_t none = matrices.size();
   std::atomic<size_t> bad{none};  // the first that cannot be packed
-  ENCORE_RETURN_IF_ERROR(RunTeam(options.executor, [&](Team& team) {
-    for (size_t i = 0; i < matrices.size(); ++i) {
-      const MatrixToPack& m = matrices[i];
-      WeightSource source = m.source;
-      if (m.smoothed) {
-        FindInputScale(team, m);
-        source.column_factor = m.packed->input_scale();
-      }
-      team.ForEach(m.packed->view().panels(), [&](size_t p, int /*thread*/) {
-        if (m.packed->Pack(source, p, p + 1, places[i])) return;
-        // One matrix is packed after another, so the first to say so is the first of all.
+  ENCORE_RETURN_IF_ERROR(PackMatrices(
+      options, options.executor, matrices,
+      [&](Team& team, size_t i) {
+        if (matrices[i].smoothed) FindInputScale(team, matrices[i]);
+        return PanelRange{0, matrices[i].packed->view().panels()};
+      },
+      [&](size_t i, const WeightSource& source, size_t p, int /*thread*/) {
+        if (matrices[i].packed->Pack(source, p, p + 1, places[i])) return;
+        // Matrices are packed in order, so the first failure is that of the first matrix.
         size_t unknown = none;
         bad.compare_exchange_strong(unknown, i);
-      });
-      if (m.ends_layer && options.layer_packed) options.layer_packed();
-    }
-  }));
+      }));
   if (bad == none) {
     for (const RelativeToPack& r : relative) {
       ENCORE_RETURN_IF_ERROR(

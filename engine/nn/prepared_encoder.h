@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Everything of an encoder but its panels: what Encoder::Create packs, `encore convert` writes, and
-// the bytes that both need are counted by. And the kernels that an encoder's options mean.
+// An encoder before its panels are packed: Encoder::Create packs it, `encore convert` writes it.
+// And the kernels that an encoder's options select.
 
 #ifndef ENCORE_ENGINE_NN_PREPARED_ENCODER_H_
 #define ENCORE_ENGINE_NN_PREPARED_ENCODER_H_
@@ -26,10 +26,34 @@ namespace encore::inline v0_1::internal {
 const GemmKernel& KernelOf(Precision precision);
 const GemmKernel& KernelOfAttention(const EncoderOptions& options);
 
-// Fills the input_scale() of a smoothed matrix with what was given, or with its own.
+// Fills the input_scale() of a smoothed matrix: as given, or from its weights and norm.
 void FindInputScale(Team& team, const MatrixToPack& m);
 
-// How many products a layer has. Those of LayerMatrix come first, in its order.
+struct PanelRange {
+  size_t begin;
+  size_t end;
+};
+
+// Packs matrices one after another. begin(team, i) sets the input scales of matrix i, if it is
+// smoothed, and returns which panels to pack. pack(i, source, panel, thread) packs one of them. The
+// errors of RunTeam.
+template <typename Begin, typename Pack>
+Status PackMatrices(const EncoderOptions& options, const Executor& executor,
+                    const std::vector<MatrixToPack>& matrices, const Begin& begin,
+                    const Pack& pack) {
+  return RunTeam(executor, [&](Team& team) {
+    for (size_t i = 0; i < matrices.size(); ++i) {
+      const PanelRange range = begin(team, i);
+      WeightSource source = matrices[i].source;
+      if (matrices[i].smoothed) source.column_factor = matrices[i].packed->input_scale();
+      team.ForEach(range.end - range.begin,
+                   [&](size_t p, int thread) { pack(i, source, range.begin + p, thread); });
+      if (matrices[i].ends_layer && options.layer_packed) options.layer_packed();
+    }
+  });
+}
+
+// How many products a layer has: those of LayerMatrix, in its order, then the others.
 inline size_t MatricesOf(const EncoderLayerWeights& weights) {
   const size_t network = weights.router.empty() ? 2 : 1 + 2 * weights.router.dim(0);
   return 2 + network + (weights.input_gate.weight.empty() ? 0 : 3);
@@ -38,16 +62,15 @@ inline size_t MatricesOf(const EncoderLayerWeights& weights) {
 // Movable. Views the weights until they are packed.
 struct PreparedEncoder {
   // Checks configuration, options and weights, and reads vectors: norms, biases, scales and tables.
-  // The errors of Encoder::Create but those of numbers in matrices.
+  // The errors of Encoder::Create, except those for numbers in matrices.
   static Result<PreparedEncoder> Create(const EncoderConfig& config, const EncoderWeights& weights,
                                         const EncoderOptions& options);
 
-  // Of all matrices' panels and of relative embeddings. kOutOfMemory if they exceed what can be
-  // addressed.
+  // Panels of all matrices, and relative embeddings. kOutOfMemory if they cannot be addressed.
   Result<size_t> PanelBytes() const;
-  // Packs all matrices one after another into one piece of memory, in the order in which a pass
-  // reads them, zeros between, and relative embeddings behind them. kOutOfMemory; kInvalidArgument
-  // names a matrix with numbers that int8 cannot have.
+  // Packs all matrices into one piece of memory, in the order in which a pass reads them, zeros
+  // between, then relative embeddings. kOutOfMemory; kInvalidArgument names a matrix with numbers
+  // that integers cannot represent.
   Status Pack(const EncoderOptions& options, AlignedBuffer<std::byte>* panels);
   // See Encoder::WorkspaceBytes.
   Result<size_t> WorkspaceBytes(const BatchLimits& limits, int threads) const;

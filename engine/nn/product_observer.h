@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Looking at the inputs of an encoder's products during a pass, for calibration.
+// Observes the inputs of an encoder's products during a pass, for calibration.
 
 #ifndef ENCORE_ENGINE_NN_PRODUCT_OBSERVER_H_
 #define ENCORE_ENGINE_NN_PRODUCT_OBSERVER_H_
@@ -21,7 +21,7 @@ class ProductObserver {
   virtual void Observe(const PackedMatrix& matrix, const float* data, size_t ld, size_t rows) = 0;
 };
 
-// What the public interface of an encoder has not.
+// Access beyond the public interface of an encoder.
 struct EncoderAccess {
   // Encoder::Forward on the calling thread alone.
   static Status Forward(const Encoder& encoder, const Batch& batch, ConstView x, MutableView y,

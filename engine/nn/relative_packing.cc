@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Projections of a table of relative embeddings, and their places.
+// Projections of a table of relative embeddings, and their layout.
 
 #include "engine/nn/relative_packing.h"
 
@@ -17,7 +17,7 @@ Status NoMemory(const RelativeToPack& relative) {
                                              relative.embeddings.shape().ToString());
 }
 
-// The elements that a row of A takes in memory: whole lines.
+// A packed row of a left-hand side, in whole cache lines.
 size_t RowBytes(const GemmKernel& kernel, size_t k) {
   return RoundUp(kernel.GroupsOf(k) * kernel.kr * kernel.a_bytes, 64);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a layer's table of relative embeddings to what attention multiplies: rows are normed,
-// projected as keys and as queries, and packed for each head, once, when an encoder is made.
+// Rows of a layer's table of relative embeddings are normed, projected as keys and as queries, and
+// packed for each head, once, when an encoder is made.
 
 #ifndef ENCORE_ENGINE_NN_RELATIVE_PACKING_H_
 #define ENCORE_ENGINE_NN_RELATIVE_PACKING_H_
@@ -16,7 +16,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// What is still to be packed. Views the weights.
+// A layer's embeddings before packing. Views the weights.
 struct RelativeToPack {
   PackedLayer* layer = nullptr;
   RelativeConfig config = {};
@@ -25,19 +25,18 @@ struct RelativeToPack {
   LinearWeights q_proj = {};
   LinearWeights k_proj = {};
 
-  // Of everything that is packed; a multiple of 64.
+  // When packed; a multiple of 64.
   size_t bytes() const;
 };
 
-// Lays out what a layer's embeddings are packed into, in elements of attention's kernel. `config`
-// has been checked. kOutOfMemory.
+// Lays out a layer's packed embeddings, in elements of attention's kernel. `config` is checked.
+// kOutOfMemory.
 Status PrepareRelative(const RelativeConfig& config, const EncoderLayerWeights& weights,
                        const RelativeRows& rows, const GemmKernel& attention, PackedLayer* layer,
                        RelativeToPack* relative);
 
-// Packs it at `data`, which has room for bytes() and is aligned to 64 bytes. The layer's matrices
-// are packed already: projections that are the layer's own products have those products' bits.
-// kOutOfMemory.
+// Packs them at `data`, which has room for bytes() and is aligned to 64 bytes. The layer's matrices
+// are packed already; shared projections have the bits of the layer's products. kOutOfMemory.
 Status PackRelative(const RelativeToPack& relative, const RelativeRows& rows,
                     const Executor& executor, std::byte* data);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buckets, and at which distances they begin.
+// Buckets, and the distances at which they begin.
 
 #include "engine/nn/relative_rows.h"
 
@@ -13,7 +13,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// Of two tokens of one sequence, more than any has.
+// More than any distance of two tokens.
 constexpr size_t kFarthest = size_t{1} << 31;
 
 // bucket(distance) of a distance of at least 0, up to `most`.
@@ -23,7 +23,7 @@ size_t BucketOf(const RelativeConfig& relative, size_t distance, size_t most) {
   const double m = static_cast<double>(mid);
   const double ratio = PortableLog(static_cast<double>(distance) / m) /
                        PortableLog(static_cast<double>(relative.max_distance - 1) / m);
-  // A whole number of steps may come out an ulp too large.
+  // A whole number of steps may be computed an ulp too large.
   const double steps = std::ceil(ratio * (m - 1) - 1e-9);
   return steps >= static_cast<double>(most) ? most
                                             : std::min(mid + static_cast<size_t>(steps), most);

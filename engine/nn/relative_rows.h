@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which row of a table of relative embeddings a distance has (RelativeConfig of encore/layer.h).
-// Rows that no distance has are left out, and the others are in the order of j - i: so a run of
-// distances has a run of rows, and no more rows than distances.
+// Unused rows are left out, the others are in the order of j - i, so that a run of distances has a
+// run of rows.
 
 #ifndef ENCORE_ENGINE_NN_RELATIVE_ROWS_H_
 #define ENCORE_ENGINE_NN_RELATIVE_ROWS_H_
@@ -19,14 +19,13 @@ class RelativeRows {
  public:
   explicit RelativeRows(const RelativeConfig& config);
 
-  // Whether these are the rows of another configuration too.
+  // Whether `config` has the same rows.
   bool AreOf(const RelativeConfig& config) const {
     return config.buckets == buckets_ && config.max_distance == max_distance_;
   }
-  // Of the whole table, which rows some distance has, in the order of growing j - i.
+  // The rows of the whole table that some distance has, in the order of growing j - i.
   const std::vector<size_t>& used() const { return used_; }
-  // Fills the places in used() of distances j - i = -longest .. longest; `at_zero` is where that of
-  // 0 goes.
+  // Fills the indices into used() of distances j - i = -longest .. longest; that of 0 at `at_zero`.
   void Fill(size_t longest, int32_t* at_zero) const;
 
  private:

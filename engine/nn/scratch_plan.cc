@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sizes of a forward pass's intermediates, added up with overflow checks.
+// Sizes added up with overflow checks.
 
 #include "engine/nn/scratch_plan.h"
 
@@ -63,7 +63,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   ScratchPlan plan{};
   plan.ld_model = PaddedRow(model.d_model);
   plan.ld_context = PaddedRow(model.q_width);
-  // Attention reads whole vectors past the last head's end: they are none of the next row, which
+  // Attention reads whole vectors past the last head's end. They must not reach the next row, which
   // may be another thread's.
   plan.ld_qkv = PaddedRow(model.qkv_width + (model.packed_value_bytes != 0 ? 15 : 0));
   plan.ld_ff = PaddedRow(model.d_ff);
@@ -72,7 +72,7 @@ Result<ScratchPlan> ScratchPlan::Create(const ModelSizes& model, size_t tokens, 
   plan.lhs_stride = PaddedRow(model.lhs_row_bytes, 1);
 
   Layout layout;
-  layout.Product(threads, kRowsOfTask);  // of which RowsOfAllBlocks takes no more
+  layout.Product(threads, kRowsOfTask);  // the most of RowsOfAllBlocks
   plan.block_rows = RowsOfAllBlocks(tokens, threads);
   plan.qkv = layout.Take(tokens, plan.ld_qkv);
   const size_t packed_rows = layout.Sum(tokens, layout.Product(sequences, 16));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where each intermediate of a forward pass lies in the workspace: a pure function of sizes.
+// The layout of the workspace of a forward pass: a pure function of sizes.
 
 #ifndef ENCORE_ENGINE_NN_SCRATCH_PLAN_H_
 #define ENCORE_ENGINE_NN_SCRATCH_PLAN_H_
@@ -12,10 +12,9 @@
 
 namespace encore::inline v0_1::internal {
 
-// Offsets are in bytes from the start of the workspace and multiples of 64. There is room for any
-// thread plan and for any lengths that the sequences may have, and for as many threads as the
-// largest stage has tasks: by Team::ForEach no thread beyond them is given one. Elements are f32
-// where nothing else is said.
+// Offsets in bytes from the start of the workspace, multiples of 64. There is room for any thread
+// plan, any lengths of the sequences, and as many threads as the largest stage has tasks: further
+// threads get none (Team::ForEach). Elements are f32 unless stated.
 struct ScratchPlan {
   size_t ld_model;  // of rows, in floats
   size_t ld_context;

@@ -38,7 +38,7 @@ void ScalesFrom(const M& magnitude, size_t k, float* c) {
   }
   if (!(largest_m > 0x1p-60f && largest_m < 0x1p60f && largest_c > 0x1p-60f &&
         largest_c < 0x1p60f)) {
-    std::fill_n(c, k, 1.0f);  // nothing to go by
+    std::fill_n(c, k, 1.0f);
     return;
   }
   float largest = 0;

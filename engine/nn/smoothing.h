@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Smoothing of a product before it is quantised to int8 (SmoothQuant, arXiv:2211.10438): x w =
-// (x / s) (s w) for a scale s of each input channel, which evens out channels that would take most
-// of a row's 8 bits.
+// (x / s) (s w) for a scale s of each input channel, so that no channel uses up a row's 8 bits.
 
 #ifndef ENCORE_ENGINE_NN_SMOOTHING_H_
 #define ENCORE_ENGINE_NN_SMOOTHING_H_
@@ -20,14 +19,14 @@ void SumSquares(const WeightSource& source, size_t begin, size_t end, size_t fir
                 float* sums);
 
 // Scales without data: s_k = sqrt(m_k / c_k), with c_k the root of sums[k] and m_k = |gamma_k| +
-// |beta_k| of the norm that makes the input, or 1 where none is known. An estimate of the largest
-// inputs over that of weights, from what is stored. m and c are at least 2^-10 of their largest,
-// s is at most 1 and at least 2^-8. sums [k] becomes s.
+// |beta_k| of the norm that makes the input, or 1 if unknown: estimates of the largest weights and
+// inputs. m and c are at least 2^-10 of their largest, s is at most 1 and at least 2^-8. sums [k]
+// becomes s.
 void ScalesFromNorm(const PackedNorm* norm, size_t k, float* sums);
 
-// The same of what was measured: s_k = sqrt(m_k / c_k), with m_k the largest magnitudes of inputs
-// and c_k those of weights. All ones where there is nothing to go by: all of m or of c is 0, or far
-// outside of what products can use. c [k] becomes s.
+// Scales from measurements: s_k = sqrt(m_k / c_k), with m_k the largest magnitudes of inputs and
+// c_k those of weights. All ones if all of m or of c is 0, or far outside of a product's range. c
+// [k] becomes s.
 void ScalesFromMagnitudes(const float* m, size_t k, float* c);
 
 }  // namespace encore::internal

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The choices that thread_plan.h speaks of, with the reasons for each.
+// The choice of a plan, with the reason for each threshold.
 
 #include "engine/nn/thread_plan.h"
 
@@ -14,15 +14,15 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// A thread that has less to do than this, some 8 us of one core with AVX-512, is not worth waking.
+// A thread with less work than this, some 8 us of one core with AVX-512, is not worth waking.
 constexpr double kFlopsWorthAThread = 2e6;
 
-// A plan by sequences may leave threads idle for this share of the time; one by rows costs about as
-// much in waiting and in panels read by several threads.
+// Threads may be idle for this share of a plan by sequences: a plan by rows costs about as much in
+// waiting and in panels read by several threads.
 constexpr double kTolerableImbalance = 1.06;
 
-// With so many sequences' tasks for each thread, the last ones are no long wait for the others,
-// whatever the threads' speeds.
+// With so many tasks for each thread, waiting for the last ones is short, whatever the threads'
+// speeds.
 constexpr size_t kManyTasks = 16;
 
 struct Lengths {
@@ -45,8 +45,8 @@ Lengths Measure(const ModelSizes& model, std::span<const size_t> starts) {
   return all;
 }
 
-// Cuts the batch into tasks of neighbours with about `rows` rows each. Those of the last quarter
-// get half as many where there are many, so that the last ones to be taken are small. Returns the
+// Cuts the batch into tasks of consecutive sequences with about `rows` rows each. If there are many
+// tasks, those of the last quarter have half as many, so that the last ones are short. Returns the
 // number of tasks.
 size_t MakeTasks(std::span<const size_t> starts, size_t threads, size_t* task_starts) {
   const size_t sequences = starts.size() - 1;
@@ -79,8 +79,8 @@ void OrderBySize(size_t count, const Size& size, size_t* order) {
             [&](size_t a, size_t b) { return size(a) != size(b) ? size(a) > size(b) : a < b; });
 }
 
-// The work of the busiest thread if each takes the next task in order as it gets free, in the unit
-// of `cost`. loads: [threads].
+// The work of the busiest thread if each idle thread starts the next task in order, in the unit of
+// `cost`. loads: [threads].
 template <typename Cost>
 size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
   std::fill_n(loads, plan.threads, size_t{0});
@@ -93,7 +93,7 @@ size_t Makespan(const ThreadPlan& plan, const Cost& cost, size_t* loads) {
   return *std::max_element(loads, loads + plan.threads);
 }
 
-// How many blocks of rows there are for threads of unequal speed, a multiple of `parts`.
+// The number of row blocks for threads of unequal speed, a multiple of `parts`.
 size_t SmallRowBlocks(const ModelSizes& model, size_t tokens, size_t parts, double l3) {
   const double weight_bytes = model.FlopsOfLayer(1) / 2 * (model.packs_lhs ? 2 : 4);
   const size_t rows = 4 * weight_bytes > l3 ? kRowsOfSmallBlockOfLargeLayer : kRowsOfSmallBlock;
@@ -170,14 +170,14 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
     plan.max_task_sequences =
         std::max(plan.max_task_sequences, task_starts[g + 1] - task_starts[g]);
   }
-  // A block of rows walks all heads' keys and values of its sequence, unless a window hides most.
-  // Where they exceed the last cache, one head after another does, for all rows.
+  // A block of rows reads all heads' keys and values of its sequence, unless a window hides most.
+  // If they exceed the last cache, attention runs head by head instead, for all rows.
   const double l3 = caches.l3 != 0 ? static_cast<double>(caches.l3) : 8e6;
   const bool long_ones = 8.0 * static_cast<double>(all.longest * model.global_kv_width) > l3 / 2;
   if (plan.threads == 1 && !long_ones) return plan;
 
   OrderBySize(plan.tasks, rows_of, order);
-  const auto cost = [&](size_t b) {  // in thousands, which no batch makes too many of
+  const auto cost = [&](size_t b) {  // in thousands, whose sum fits size_t
     return static_cast<size_t>(model.FlopsOfLayer(seq_starts[b + 1] - seq_starts[b]) * 1e-3);
   };
   const double busiest = static_cast<double>(Makespan(plan, cost, order + plan.tasks)) * 1e3;
@@ -196,7 +196,7 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
     plan.kind = ThreadPlanKind::kRows;
     plan.row_blocks = {all.tokens, uneven ? SmallRowBlocks(model, all.tokens, parts, l3) : parts};
     plan.attention_apart = all.shortest != all.longest || long_ones;
-    // Of sequences then, by falling length.
+    // Sequences by falling length.
     const auto length_of = [&](size_t b) { return seq_starts[b + 1] - seq_starts[b]; };
     OrderBySize(seq_starts.size() - 1, length_of, order);
     size_t* const block_starts = words;  // in the tasks' place
@@ -213,8 +213,8 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
 }
 
 bool HeadsTogether(const LayerSizes& layer, size_t threads, size_t panel_cols) {
-  // Heads of other sizes than whole vectors read some columns of the next one, which another thread
-  // may be writing.
+  // A head that is no multiple of 16 reads columns of the next one, which another thread may be
+  // writing.
   return layer.kv_heads % threads == 0 && layer.head_size % 16 == 0 &&
          layer.q_width() / threads % panel_cols == 0 &&
          layer.kv_width() / threads % panel_cols == 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who does what in a forward pass: how a batch's sequences, rows and columns become tasks for the
-// threads there are. Pure functions of sizes; no choice made here changes a bit of a result.
+// How a batch's sequences, rows and columns become tasks for threads. Pure functions of sizes; no
+// choice here changes a bit of a result.
 
 #ifndef ENCORE_ENGINE_NN_THREAD_PLAN_H_
 #define ENCORE_ENGINE_NN_THREAD_PLAN_H_
@@ -18,10 +18,9 @@
 
 namespace encore::inline v0_1::internal {
 
-// What plans need to know of a whole model: the largest sizes of its layers, and what a layer costs
-// on average.
+// A model's sizes for plans: the largest of its layers, and a layer's mean cost.
 struct ModelSizes {
-  // Of a checked configuration. Allocates. reduced: products take no floats (Precision).
+  // The configuration is checked. Allocates. reduced: products take no floats (Precision).
   explicit ModelSizes(const EncoderConfig& config, bool reduced = false);
 
   // Floating point operations of a layer for a sequence of so many tokens, the mean of all layers.
@@ -32,9 +31,8 @@ struct ModelSizes {
   size_t heads = 0;
   size_t q_width = 0;
   size_t kv_width = 0;
-  // Of a key's packed values, at the most: all key heads, each padded to a multiple of 16 floats. 0
-  // if no layer's are ever packed (ShouldPackValues): products take floats and head sizes
-  // are multiples of 16.
+  // The most of a key's packed values: all key heads, each padded to a multiple of 16 floats. 0 if
+  // they are never packed (ShouldPackValues): products take floats, head sizes are multiples of 16.
   size_t packed_value_bytes = 0;
   bool packs_lhs = false;    // attention's products take no floats
   size_t lhs_row_bytes = 0;  // of the longest row that is made for a product; 0: none is
@@ -47,7 +45,7 @@ struct ModelSizes {
   size_t expert_rows = 1;            // rows of all experts for a row of the layer: top_k, or 1
   bool relative = false;             // some layer has relative embeddings
   size_t global_kv_width = 0;        // of the layers without a window; 0 if all have one
-  // Of position_tables.h: 0 until somebody sets them.
+  // Of position_tables.h; set by PreparedEncoder.
   size_t floats_per_position = 0;
   size_t floats_beside = 0;
 
@@ -62,12 +60,11 @@ struct ModelSizes {
 };
 
 enum class ThreadPlanKind {
-  // A task takes some whole sequences through the whole block; nobody waits for anybody before its
-  // end.
+  // A task computes some whole sequences; no thread waits before the block's end.
   kSequences,
-  // A task takes a block of rows; all meet once, when every key and value is there.
+  // A task computes a block of rows; all threads meet once, when every key and value is there.
   kRows,
-  // Few rows: each step is cut by columns (attention by heads), and all meet after each.
+  // Few rows: each step is cut by columns (attention by heads), with a meeting after each.
   kColumns,
 };
 const char* ThreadPlanKindName(ThreadPlanKind kind);
@@ -76,59 +73,56 @@ struct ThreadPlan {
   ThreadPlanKind kind;
   size_t threads;  // how many are worth having, at most those there are
 
-  // kSequences: task i takes sequences [task_starts[order[i]], task_starts[order[i] + 1]); the
-  // most expensive come first.
+  // kSequences: task i has sequences [task_starts[order[i]], task_starts[order[i] + 1]), the most
+  // expensive task first.
   size_t tasks;
   const size_t* task_starts;
   const size_t* order;  // kRows: of sequences, the longest first
   size_t max_task_rows;
   size_t max_task_sequences;
 
-  // kRows: blocks of rows, at most kMaxMc each. Where the keys of a sequence are more than a cache
-  // holds, or sequences differ in length, attention is a stage of its own, cut by heads and blocks
-  // of queries; else it is a part of the rows' task.
+  // kRows: blocks of rows, at most kMaxMc each. attention_apart: attention is a stage of its own,
+  // cut by heads and blocks of queries, as sequences differ in length or the keys of one exceed a
+  // cache.
   EvenSplit row_blocks;
   bool attention_apart;
   const size_t* block_starts;  // [sequences + 1]: blocks of queries before the i-th of `order`
 };
 
-// Rows of a task of kSequences, and the most of one of kRows: enough for a panel of weights to be
-// used often while it is in L2.
+// Rows of a task of kSequences, and the most of a task of kRows: a panel of weights is then used
+// often while it is in L2.
 inline constexpr size_t kRowsOfTask = kMaxMc;
 
-// The fewest of one of kRows: with less, tiles lose more to short blocks than stages lose to
-// waiting.
+// The fewest rows of a task of kRows: shorter blocks cost more in tiles than waiting does.
 inline constexpr size_t kMinRowsOfBlock = 32;
 
-// Where threads are of unequal speed: with fewer rows each panel of weights is read for less work,
-// with more the others wait longer for the last block. The latter where a layer's weights are more
-// than a quarter of the last cache.
+// Block sizes when a thread is slowed by other programs. Small blocks balance better but read the
+// weights more often: 16 rows, or 32 if a layer's weights exceed a quarter of L3.
 inline constexpr size_t kRowsOfSmallBlock = 16;
 inline constexpr size_t kRowsOfSmallBlockOfLargeLayer = 32;
-// Fewer tokens lose more to short blocks than they gain.
+// With fewer tokens short blocks cost more than they gain.
 inline constexpr size_t kMinTokensOfSmallBlocks = 96;
 
-// The rows that the blocks of all threads have together in any plan for so many tokens and threads
-// or fewer: where there are less than kRowsOfTask for each, little more than the tokens. A plan by
-// sequences that would need more, because the shares are uneven, is not chosen.
+// The most rows of all threads' blocks together, in any plan for at most so many tokens and
+// threads. A plan by sequences that needs more, because the shares are uneven, is not chosen.
 constexpr size_t RowsOfAllBlocks(size_t tokens, size_t threads) {
   return std::min(threads * std::min(tokens, kRowsOfTask), tokens + tokens / 4);
 }
 
-// Room that ChooseThreadPlan needs for so many sequences and threads.
+// The room that ChooseThreadPlan needs.
 constexpr size_t ThreadPlanWords(size_t sequences, size_t threads) {
   return 2 * sequences + 1 + threads;
 }
 
-// seq_starts as in Batch. `words`: room for ThreadPlanWords, to which the plan then points.
-// uneven: threads are of unequal speed, so that plans by rows have small blocks, and come in the
-// place of those by sequences with few tasks.
+// seq_starts as in Batch. The plan points into `words`, which has room for ThreadPlanWords.
+// uneven: threads differ in speed, so plans by rows have small blocks, and replace plans by
+// sequences with few tasks.
 ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq_starts,
                             size_t threads, const CacheSizes& caches, size_t* words,
                             bool uneven = false);
 
-// In a plan kColumns: whether the heads' columns of a layer's first product, whose panels have
-// `panel_cols` columns, and their attention are one task. Else all meet in between.
+// In a plan kColumns: whether a thread's heads' columns of the projection, whose panels have
+// `panel_cols` columns, and their attention are one task.
 bool HeadsTogether(const LayerSizes& layer, size_t threads, size_t panel_cols);
 
 }  // namespace encore::internal

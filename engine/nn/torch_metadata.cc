@@ -63,12 +63,12 @@ Result<Activation> ParseActivation(const std::string& text) {
                    LayerActivationNames() + ", or transformers' name of one of them");
 }
 
-Status CheckCount(std::string_view key, const std::string& value, size_t told_by_tensors) {
-  if (ParseCount(value) == told_by_tensors) return Status();
-  return Malformed(key, value, std::to_string(told_by_tensors) + ", as the tensors have it");
+Status CheckCount(std::string_view key, const std::string& value, size_t of_tensors) {
+  if (ParseCount(value) == of_tensors) return Status();
+  return Malformed(key, value, std::to_string(of_tensors) + ", as the tensors have it");
 }
 
-// Keys that only repeat what the tensors tell, or that do not matter, or that nobody knows.
+// Keys that repeat the tensors' sizes, keys without effect, and unknown keys.
 Status CheckOtherKey(const std::string& key, const std::string& value, const TorchFacts& facts) {
   if (key == "d_model") return CheckCount(key, value, facts.d_model);
   if (key == "dim_feedforward") return CheckCount(key, value, facts.d_ff);
@@ -131,7 +131,7 @@ Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
   } else if (layer.num_heads == 0) {
     return InvalidArgument(
         "metadata nhead: found neither it nor an override, wanted the number of attention heads, "
-        "which no tensor tells: "
+        "which tensors do not contain: "
         "save the file with metadata={\"nhead\": \"...\"}, or give the number along with the file");
   }
   if (layer.num_heads == 0 || facts.d_model % layer.num_heads != 0) {
@@ -146,7 +146,7 @@ Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
   if (!overrides.activation && !metadata.contains("activation")) {
     return InvalidArgument(
         "metadata activation: found neither it nor an override, wanted the feed-forward network's "
-        "activation, which no tensor tells: "
+        "activation, which tensors do not contain: "
         "save the file with metadata={\"activation\": \"...\"}, or give it along with the file");
   }
   const NormConfig none = {.type = NormType::kNone};

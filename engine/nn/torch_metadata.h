@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a weight file's metadata to what shapes do not tell of an EncoderConfig.
+// An EncoderConfig from a weight file's shapes and metadata.
 
 #ifndef ENCORE_ENGINE_NN_TORCH_METADATA_H_
 #define ENCORE_ENGINE_NN_TORCH_METADATA_H_
@@ -12,7 +12,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// What the tensors tell.
+// Read from the tensors.
 struct TorchFacts {
   size_t d_model = 0;
   size_t d_ff = 0;
@@ -21,9 +21,9 @@ struct TorchFacts {
   bool final_norm = false;
 };
 
-// The whole configuration; overrides win over metadata. kInvalidArgument for keys that are unknown,
-// malformed or at odds with the facts, for an nhead or activation that is nowhere, an nhead that
-// does not divide d_model, and for bad overrides.
+// Overrides win over metadata. kInvalidArgument for keys that are unknown, malformed or contradict
+// the facts, for a missing nhead or activation, an nhead that does not divide d_model, and bad
+// overrides.
 Result<EncoderConfig> MakeTorchConfig(const SafetensorsMetadata& metadata,
                                       const TorchOverrides& overrides, const TorchFacts& facts);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TorchWeights: puts a file's tensors in their places, derives sizes from their shapes, and checks
+// TorchWeights: sorts a file's tensors into layers, derives sizes from their shapes, and checks
 // them.
 
 #include "encore/torch_weights.h"
@@ -74,7 +74,7 @@ std::string TorchName(const TorchPlace& place) {
   return name += kLayerTensors[place.tensor].name();
 }
 
-// Where in the table the two are whose shapes tell d_model and d_ff.
+// Indices in the table of the two tensors whose shapes give d_model and d_ff.
 constexpr size_t PositionOfWeight(const LayerMember& member) {
   size_t i = 0;
   while (!(kLayerTensors[i].part->member == member)) ++i;  // the first of a part is its weight

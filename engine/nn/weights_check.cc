@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The sentences of encoder_check.h about weights: each tensor of the table in layer_tensors.h, and
-// the scales of int8 weights and of inputs.
+// Checks each tensor of layer_tensors.h, and the scales of int8 weights and of inputs.
 
 #include <string>
 #include <string_view>
@@ -42,7 +41,7 @@ Status CheckNumbers(const std::string& name, const WeightView& scales) {
   return CheckScales(name, numbers);
 }
 
-// Of the scale of a matrix that needs one and has none, or the other way round.
+// A matrix needs a row scale and has none, or has a needless one.
 Status MissingOrNeedless(const std::string& scale, const std::string& matrix,
                          const WeightView& view) {
   const std::string type(DTypeName(view.dtype()));
@@ -54,8 +53,7 @@ Status MissingOrNeedless(const std::string& scale, const std::string& matrix,
                          "; wanted none");
 }
 
-// All scales that are needed, none that is not, each number one that can be used. Shapes and types
-// are already checked.
+// Exactly the needed scales are given, with usable numbers. Shapes and types are already checked.
 Status CheckLayerScales(const EncoderLayerWeights& w, const std::string& prefix) {
   for (const LayerTensor& tensor : kLayerTensors) {
     const WeightView& view = tensor.In(w);

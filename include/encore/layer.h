@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an encoder layer computes: LayerConfig holds every switch in which the encoders in use
-// differ. engine/nn/families.md says which family sets which switch.
+// LayerConfig: the switches of an encoder layer. engine/nn/families.md has the switches of each
+// published family.
 
 #ifndef ENCORE_LAYER_H_
 #define ENCORE_LAYER_H_
@@ -35,7 +35,7 @@ struct NormConfig {
   double weight_offset = 0;  // added to a given weight; Gemma stores weight - 1, so it needs 1
 };
 
-// Where a layer's norms stand. f is attention, then the feed-forward network:
+// The order of a layer's norms. f is attention, then the feed-forward network:
 //   kPost  x = norm(x + f(x))          (Vaswani et al. 2017, arXiv:1706.03762)
 //   kPre   x = x + f(norm(x))          (Xiong et al. 2020, arXiv:2002.04745)
 //   kBoth  x = x + post_norm(f(norm(x)))
@@ -45,9 +45,8 @@ enum class NormPlacement : uint8_t { kPost, kPre, kBoth };
 //   kNone        linear2(activation(a x))
 //   kFirstHalf   linear2(activation(a x) * b x)
 //   kSecondHalf  linear2(a x * activation(b x))
-// In a fused linear1 [2 d_ff, d_model] the rows of a come first. Weights that are given apart are
-// named by what they do (EncoderLayerWeights::gate_proj is the activated one), and then both
-// gates mean the same.
+// In a fused linear1 [2 d_ff, d_model] the rows of a are first. Separate weights are named by their
+// use (EncoderLayerWeights::gate_proj is the activated one); both gates then mean the same.
 enum class Gate : uint8_t { kNone, kFirstHalf, kSecondHalf };
 
 // Rotary positions (Su et al. 2021, arXiv:2104.09864): in each head of q and k, pair i of the first
@@ -58,7 +57,7 @@ struct RotaryConfig {
   size_t size = 0;  // even, at most the head size; 0 for the head size
   bool interleaved = false;
   double theta = 10000;  // > 0; not read where inverse_frequencies are given
-  // [size / 2], finite; empty for theta^(-2 i / size). Any rule of scaling can be given so.
+  // [size / 2], finite; empty for theta^(-2 i / size). Any scaling rule can be expressed so.
   std::vector<double> inverse_frequencies = {};
   double magnitude = 1;  // multiplies sines and cosines (YaRN's attention factor); finite
 };
@@ -90,7 +89,7 @@ struct BucketConfig {
 struct RelativeConfig {
   size_t buckets = 0;         // 0, or at least 2
   size_t max_distance = 512;  // > buckets / 2 + 1
-  // Which of the two terms there are; at least one.
+  // The two terms; at least one.
   bool content_to_position = true;  // q_i pk_t
   bool position_to_content = true;  // pq_t k_j
   // False: pk and pq are made by the layer's own projections of keys and of queries. True: by
@@ -100,8 +99,8 @@ struct RelativeConfig {
 };
 
 // A mixture of experts (Shazeer et al. 2017, arXiv:1701.06538) as the feed-forward network. Each
-// expert e is a network without biases. A token takes the top_k experts whose p is largest, of
-// equal ones the first:
+// expert e is a network without biases. A token uses the top_k experts with the largest p, the
+// first of equal ones:
 //   y = bias + sum over these of p_e linear2_e(activation(linear1_e x)),  p = softmax(router x)
 // The softmax is over all experts, in f32 whatever the precision of the products.
 struct ExpertsConfig {
@@ -110,17 +109,17 @@ struct ExpertsConfig {
   bool normalize_weights = false;  // p of a token's experts are divided by their sum
 };
 
-// A third sublayer, which lets what the encoder was given as x0 into every layer (per-layer
-// embeddings of Gemma 3n and EmbeddingGemma 2). With the layer's activation, and post a norm as the
-// layer's others:
+// A third sublayer, which adds a projection of the encoder's input x0 to every layer
+// (per_layer_input of Gemma 3n and EmbeddingGemma 2). With the layer's activation, and post a norm
+// as the layer's others:
 //   y = scalar (y + post(output(activation(gate y) * norm(proj x0))))
 struct LayerInputConfig {
-  size_t width = 0;      // of what gate and proj make
+  size_t width = 0;      // outputs of gate and proj
   NormConfig norm = {};  // of proj x0
 };
 
-// A sublayer after the others that joins each token of what the encoder was given as x0 with its
-// neighbours (after the first layer of DeBERTa v2 XLarge; He et al. 2020, arXiv:2006.03654):
+// A sublayer after the others: a convolution over the tokens of the encoder's input x0 (in the
+// first layer of DeBERTa v2 XLarge; He et al. 2020, arXiv:2006.03654):
 //   y = norm(y + activation(z)),
 //   z[i][o] = bias[o] + sum over c, and for each c over t = 0 .. kernel - 1,
 //             of weight[o][c kernel + t] x0[i + t - kernel / 2][c]
@@ -139,7 +138,7 @@ struct LayerConfig {
   size_t num_kv_heads = 0;
   size_t head_size = 0;        // 0 for d_model / num_heads, which then must divide
   double attention_scale = 0;  // 0 for 1 / sqrt(head size); T5: 1
-  // Of each head of q and of k, before positions; its weights are [head size].
+  // For each head of q and of k, before positions; its weights are [head size].
   NormConfig qk_norm = {.type = NormType::kNone};
   NormConfig v_norm = {.type = NormType::kNone};  // of each head of v; it has no weights
   bool causal = false;                            // query i sees keys 0 .. i only
@@ -162,7 +161,7 @@ struct LayerConfig {
   // ---- Norms.
   NormPlacement norm_placement = NormPlacement::kPost;
   NormConfig norm = {};        // of all norms of the layer but qk_norm
-  bool attention_norm = true;  // false, with kPre only: attention takes x as it is
+  bool attention_norm = true;  // false, with kPre only: attention reads x without a norm
 };
 
 }  // namespace encore

@@ -44,7 +44,7 @@ constexpr std::string_view kPublishedJinaV3Ignored =
     "matryoshka_dimensions task_instructions truncate_dim use_flash_attn use_reentrant";
 constexpr SupportedValue kPublishedJinaV3Supported[] = {{"position_embedding_type", "rotary"}};
 
-// Adapters lie in the file, in the order of lora_adaptations.
+// Adapters are stored in the order of lora_adaptations.
 Status ConfigurePublishedJinaV3(JsonMembers* config, ModelSpec* spec) {
   TaskSpec& tasks = spec->tasks;
   tasks.in_file = true;

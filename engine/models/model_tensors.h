@@ -50,8 +50,8 @@ class ModelTensors {
   const SafetensorsEntry* Find(std::string_view name) const { return Lookup(name).tensor; }
   // Why there is no matrix `name`, where the table of words is not in its place.
   Status NotTied(std::string_view name) const;
-  // Where it lies. kInvalidArgument names the file, the tensor, what was found and what was wanted:
-  // it is missing, has another shape, or no floats.
+  // A view of the file. kInvalidArgument names the file, the tensor, what was found and what was
+  // wanted: it is missing, has another shape, or no floats.
   Result<WeightView> View(std::string_view name, const Shape& wanted);
   // The same of a matrix, which may be I8.
   Result<WeightView> ViewMatrix(std::string_view name, const Shape& wanted);

@@ -29,7 +29,7 @@ constexpr LayerModule kNomicNorms[] = {
     {"encoder.layers.{N}.norm1", &W::norm1},
     {"encoder.layers.{N}.norm2", &W::norm2},
 };
-// Of the published code. The hook drops those of networks that the model has not.
+// Of the published code. The hook drops those of networks that the model does not have.
 constexpr LayerModule kPublishedNomicModules[] = {
     {"encoder.layers.{N}.attn.Wqkv", &W::in_proj, true, "qkv_proj_bias"},
     {"encoder.layers.{N}.attn.out_proj", &W::out_proj, true, "qkv_proj_bias"},

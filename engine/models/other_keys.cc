@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys that mean the same, or nothing, in every family, and what becomes of the rest.
+// Keys that mean the same, or nothing, in every family, and those of other families.
 
 #include "engine/models/config_keys.h"
 

@@ -2,7 +2,7 @@
 //
 // An adapter for a task (LoRA, Hu et al. 2021, arXiv:2106.09685): what is added to a model's
 // matrices, W + scale B A, for instance for "retrieval.query" of Jina v3. Two kinds of files have
-// them. A bank lies in the model's own file, all tasks of a matrix in one tensor, as
+// them. A bank is in the model's own file, all tasks of a matrix in one tensor, as
 // torch.nn.utils.parametrize names them:
 //   X.parametrizations.weight.original  W
 //   X.parametrizations.weight.0.lora_A  [tasks, rank, in], of embeddings [tasks, words, rank]

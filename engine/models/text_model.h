@@ -41,7 +41,7 @@ class TextModel {
  public:
   // Reads config.json and model.safetensors (or its shards). Of the options, those of the model
   // count: precision is the encoder's, embeddings and the head are f32. Appends what was decided.
-  // Embedding tables stay mapped from the file, the rest is packed. kNotFound, kUnsupported,
+  // Embedding tables stay mapped, all other tensors are packed. kNotFound, kUnsupported,
   // kCorruptData, kInvalidArgument name the file, the key or tensor, what was found and what was
   // wanted; kIo; kOutOfMemory.
   static Result<TextModel> Open(const Folder& folder, const OpenOptions& options,
@@ -49,7 +49,7 @@ class TextModel {
   // The same of a folder of static embeddings: reads model.safetensors alone.
   static Result<TextModel> OpenStatic(const Folder& folder, const OpenOptions& options,
                                       std::vector<Decision>* decisions);
-  // Of weights of tokens that lie elsewhere: ids are checked, and nothing is computed.
+  // A vocabulary alone: checks ids and computes nothing.
   static TextModel OfVocabulary(size_t vocab_size) {
     return TextModel("static", {}, Embeddings::WithoutTables(vocab_size));
   }

@@ -34,7 +34,7 @@ Status NoWeights(const Folder& folder) {
   return Status(ErrorCode::kNotFound, QuotedPath(folder.path()) + " has no weights" + wanted);
 }
 
-// A shard lies in the folder itself: nothing that could lead elsewhere.
+// A shard is in the folder itself: its name has no path.
 bool IsPlainName(std::string_view name) {
   return name.ends_with(".safetensors") && !name.starts_with('.') &&
          name.find_first_of(std::string_view("/\\:\0", 4)) == std::string_view::npos;

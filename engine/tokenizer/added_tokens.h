@@ -58,7 +58,7 @@ class AddedTokens {
   static Result<AddedTokens> Create(std::vector<AddedToken> tokens, const Normalizer& normalizer,
                                     const std::string& where);
 
-  // Appends the pieces of a text as it came, or of a normalized one. Special tokens are left alone
+  // Appends the pieces of a raw text, or of a normalized one. Special tokens are left alone
   // if `plain`. Throws std::bad_alloc.
   void Split(std::string_view text, bool normalized, bool plain, std::vector<Piece>* pieces) const {
     (normalized ? normalized_ : raw_).Split(tokens_, text, plain, pieces);

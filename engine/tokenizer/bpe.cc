@@ -185,8 +185,8 @@ void Bpe::PutOrigins(TextView text, Span word, const Symbols& symbols, TokenList
     }
     return byte;
   };
-  // Tokens stand side by side as `tokenizers` counts, also where unknown characters between them
-  // are left out: those behind them then come from too far to the left.
+  // Tokens are adjacent as `tokenizers` counts, also where unknown characters between them
+  // are left out: offsets after these are then too small.
   size_t at = 0;
   for (const ModelScratch::Symbol& symbol : symbols) {
     const size_t begin = byte_at(at);

@@ -16,7 +16,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// Bases are unique, so that a node's label alone tells whose child it is. Places of one base lie in
+// Bases are unique, so that a node's label alone identifies its parent. Places of one base are in
 // one block of 256.
 class ByteTrieBuilder {
  public:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A set of byte strings with numbers, for the longest one that a text starts with: a double-array
-// trie (Aoe 1989; Yata's form, where a node's children lie at base XOR byte).
+// trie (Aoe 1989; Yata's form: a node's children are at base XOR byte).
 
 #ifndef ENCORE_ENGINE_TOKENIZER_BYTE_TRIE_H_
 #define ENCORE_ENGINE_TOKENIZER_BYTE_TRIE_H_

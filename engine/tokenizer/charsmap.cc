@@ -90,7 +90,7 @@ bool Charsmap::CheckTrie() {
   };
   std::vector<bool> seen(units_.size());
   std::vector<Node> nodes = {{OffsetOf(units_[0]), 0}};
-  // The shortest strings come first: places that several lead to count for these.
+  // Breadth first: a shared place counts for its shortest string.
   for (size_t i = 0; i < nodes.size(); ++i) {
     const auto [base, depth] = nodes[i];
     if ((base | 0xFF) >= units_.size()) return false;

@@ -15,56 +15,44 @@ namespace {
 
 using Kind = TokenizerKind;
 
+// In the order of kSpecialTokenKeys: bos, eos, unk, sep, pad, cls, mask. Null: none.
+using Named = std::array<const char*, std::size(kSpecialTokenKeys)>;
 struct RecipeRow {
   Kind kind;
   std::string_view model;  // see ModelOf
   bool has_template;
-  std::array<const char*, std::size(kSpecialTokenKeys)> tokens = {};  // in that order; null: none
-  bool mask_takes_spaces = false;                                     // in front of it
+  Named tokens = {};
+  bool mask_takes_spaces = false;  // in front of it
 };
 constexpr const char* kNo = nullptr;
 constexpr const char* kEnd = "<|endoftext|>";
+constexpr Named kBertNames = {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
+constexpr Named kRobertaNames = {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"};
+constexpr Named kMpnetNames = {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"};
+constexpr Named kFunnelNames = {"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"};
+constexpr Named kAlbertNames = {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"};
+constexpr Named kDebertaNames = {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"};
+constexpr Named kGemmaNames = {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"};
 constexpr RecipeRow kRows[] = {
-    // bos, eos, unk, sep, pad, cls, mask
-    {Kind::kBert, "WordPiece", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
-    {Kind::kMpnet,
-     "WordPiece",
-     true,
-     {"<s>", "</s>", "[UNK]", "</s>", "<pad>", "<s>", "<mask>"},
-     true},
-    {Kind::kFunnel,
-     "WordPiece",
-     true,
-     {"<s>", "</s>", "<unk>", "<sep>", "<pad>", "<cls>", "<mask>"}},
-    {Kind::kRoberta, "BPE", true, {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
+    {Kind::kBert, "WordPiece", true, kBertNames},
+    {Kind::kMpnet, "WordPiece", true, kMpnetNames, true},
+    {Kind::kFunnel, "WordPiece", true, kFunnelNames},
+    {Kind::kRoberta, "BPE", true, kRobertaNames},
     {Kind::kGpt2, "BPE", false, {kEnd, kEnd, kEnd}},
     {Kind::kQwen2, "BPE", false, {kNo, kEnd, kEnd, kNo, kEnd}},
-    {Kind::kXlmRoberta,
-     "Unigram",
-     true,
-     {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
-    {Kind::kCamembert,
-     "Unigram",
-     true,
-     {"<s>", "</s>", "<unk>", "</s>", "<pad>", "<s>", "<mask>"},
-     true},
-    {Kind::kAlbert,
-     "Unigram",
-     true,
-     {"[CLS]", "[SEP]", "<unk>", "[SEP]", "<pad>", "[CLS]", "[MASK]"}},
-    {Kind::kDebertaV2,
-     "Unigram",
-     true,
-     {"[CLS]", "[SEP]", "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {Kind::kXlmRoberta, "Unigram", true, kRobertaNames},
+    {Kind::kCamembert, "Unigram", true, kRobertaNames, true},
+    {Kind::kAlbert, "Unigram", true, kAlbertNames},
+    {Kind::kDebertaV2, "Unigram", true, kDebertaNames},
     {Kind::kT5, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "<pad>"}},
     {Kind::kLlama, "BPE", false, {"<s>", "</s>", "<unk>"}},
-    {Kind::kGemma, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
-    {Kind::kSiglip2, "BPE", false, {"<bos>", "<eos>", "<unk>", kNo, "<pad>", kNo, "<mask>"}},
+    {Kind::kGemma, "BPE", false, kGemmaNames},
+    {Kind::kSiglip2, "BPE", false, kGemmaNames},
     {Kind::kHerbert, "BPE", true, {kNo, kNo, "<unk>", "</s>", "<pad>", "<s>", "<mask>"}},
     {Kind::kClip, "BPE", true, {"<|startoftext|>", kEnd, kEnd, kNo, kEnd}},
     {Kind::kEsm, "WordPiece", true, {kNo, "<eos>", "<unk>", kNo, "<pad>", "<cls>", "<mask>"}},
     {Kind::kSiglip, "Unigram", true, {kNo, "</s>", "<unk>", kNo, "</s>"}},
-    {Kind::kConvBert, "", true, {kNo, kNo, "[UNK]", "[SEP]", "[PAD]", "[CLS]", "[MASK]"}},
+    {Kind::kConvBert, "", true, kBertNames},
 };
 
 const RecipeRow& RowOf(Kind kind) {

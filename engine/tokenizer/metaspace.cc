@@ -13,7 +13,7 @@ std::string_view Of(TextView text, Span word) {
   return text.text().substr(word.begin, word.end - word.begin);
 }
 
-// What stands in front of a word comes from where its first character does.
+// A prefix of a word has the offsets of its first character.
 void PutBefore(TextView text, Span word, std::string_view what, TextBuffer* out) {
   out->PutBytes(what, text.Origin({word.begin, word.begin + 1}));
 }

@@ -36,7 +36,7 @@ struct TokenList {
 
 // What a call works with, whichever model it is of; reused from call to call.
 struct ModelScratch {
-  // Bpe's: the symbols that a word is made of so far, and the merges of neighbours to come.
+  // Bpe's: a word's symbols so far, and the possible merges of neighbours.
   struct Symbol {
     uint32_t id;
     uint32_t rank;  // of the merge with the next one
@@ -69,8 +69,8 @@ struct ModelScratch {
 class Model {
  public:
   virtual ~Model() = default;
-  // Appends the tokens of words of `text`, none of which is empty, and where they came from if the
-  // text tells. Throws std::bad_alloc.
+  // Appends the tokens of words of `text`, none of which is empty, with offsets if the text has
+  // them. Throws std::bad_alloc.
   virtual void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                         TokenList* out) const = 0;
 

@@ -181,7 +181,7 @@ class Replace : public NormalizerStep {
       const size_t begin = static_cast<size_t>(match.data() - text.data);
       out->PutPart(text.Part({done, begin}));
       done = begin + match.size();
-      // All of it comes from where the last character does.
+      // All of it has the offsets of the last character.
       out->PutBytes(content_, text.Origin({done - 1, done}));
     }
     out->PutPart(text.Part({done, text.size}));

@@ -36,7 +36,7 @@ class LateWriter {
     writer_.Copy(bytes, size - 1);
     Put({static_cast<unsigned char>(bytes[size - 1]), 0});
   }
-  // What stands for `old_count` characters.
+  // The replacement of `old_count` characters.
   void Replace(std::string_view with, int old_count) {
     const char* const end = with.data() + with.size();
     int count = 0;

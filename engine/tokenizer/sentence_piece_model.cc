@@ -64,7 +64,7 @@ class SentencePiece : public Model {
   }
 
  private:
-  // Appends what stands for some characters, with marks for spaces, of which none follows another.
+  // Appends the replacement of some characters, with one mark for a run of spaces.
   static void PutMarked(std::string_view text, ByteRange origin, bool* behind_space,
                         TextBuffer* out) {
     while (*behind_space && text.starts_with(' ')) text.remove_prefix(1);

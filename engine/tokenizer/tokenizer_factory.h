@@ -40,7 +40,7 @@ class TokenizerFactory {
   static std::optional<int32_t> SpecialTokenId(const Tokenizer& tokenizer, std::string_view key);
   // Whether it is one of these, or of extra_special_tokens.
   static bool IsSpecial(const Tokenizer& tokenizer, int32_t id);
-  // Of a token as it stands in the vocabulary or among added tokens.
+  // By a token's text in the vocabulary or among added tokens.
   static std::optional<int32_t> TokenId(const Tokenizer& tokenizer, std::string_view token);
   static Tokenizer Make(TokenizerParts parts);
 };

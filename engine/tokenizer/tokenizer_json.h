@@ -43,9 +43,8 @@ struct SentencePieceModel {
 };
 
 struct TokenizerFile {
-  const JsonValue&
-      json;  // tokenizer.json; or an object with a "model" alone, which came from other files
-  std::string name;                                    // sentences start with it
+  const JsonValue& json;  // tokenizer.json; or an object with a "model" alone, from other files
+  std::string name;       // sentences start with it
   bool is_vocabulary = false;                          // the latter
   const SentencePieceModel* sentence_piece = nullptr;  // of SiglipTokenizer
 };

@@ -11,7 +11,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// Composes characters that come in canonical order.
+// Composes characters in canonical order.
 class Composer {
  public:
   Composer(AlignedWriter* out, std::vector<Mark>* blocked) : out_(out), blocked_(blocked) {}

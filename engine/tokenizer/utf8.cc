@@ -22,7 +22,7 @@ Sequence FirstSequence(std::string_view text) {
   if (first < 0x80) return {1, 1};
   if (first < 0xC2 || first > 0xF4) return {};
   const size_t wanted = first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
-  // The second byte is what tells overlong forms, surrogates and what is too large.
+  // The second byte excludes overlong forms, surrogates and code points above U+10FFFF.
   unsigned low = 0x80, high = 0xBF;
   if (first == 0xE0) low = 0xA0;
   if (first == 0xED) high = 0x9F;

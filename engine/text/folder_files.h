@@ -123,9 +123,9 @@ TaskLengths ReadTaskLengths(JsonMembers& members);
 // wants them.
 enum class MessageFormat : uint8_t { kAuto, kFlat, kStructured };
 
-// transformer_task: "feature-extraction", "sequence-classification", "fill-mask" and
-// "text-generation".
 enum class TransformerTask : uint8_t { kExtractFeatures, kClassify, kFillMask, kGenerate };
+// As transformer_task has it: "feature-extraction".
+std::string_view TaskName(TransformerTask task);
 
 // sentence_bert_config.json, which has other names for some models.
 struct TransformerSettings {

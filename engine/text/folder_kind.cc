@@ -29,14 +29,15 @@ class ModuleSet {
   uint32_t bits_ = 0;
 };
 
-// The modules of a kind: one of `first`, one of `second` unless that is empty, and any number of
-// `behind`.
+// The modules of a kind, one of `first`, one of `second` unless that is empty, and any number of
+// `behind`; and the transformer's task.
 struct KindModules {
   FolderKind kind;
   ModuleSet first;
   ModuleSet second;
   ModuleSet behind;
   std::string_view text;
+  TransformerTask task = TransformerTask::kExtractFeatures;
 };
 
 constexpr ModuleSet kTransformers = {ModuleKind::kTransformer, ModuleKind::kMlmTransformer,
@@ -55,12 +56,14 @@ constexpr KindModules kKindModules[] = {
      kTransformers,
      {ModuleKind::kLogitScore},
      {},
-     "Transformer and LogitScore alone"},
+     "Transformer and LogitScore alone",
+     TransformerTask::kGenerate},
     {FolderKind::kSparse,
      kTransformers,
      {ModuleKind::kSpladePooling},
      {},
-     "Transformer and SpladePooling alone"},
+     "Transformer and SpladePooling alone",
+     TransformerTask::kFillMask},
     {FolderKind::kSparseStatic, {ModuleKind::kSparseStatic}, {}, {}, "SparseStaticEmbedding alone"},
     {FolderKind::kStatic,
      {ModuleKind::kStaticEmbedding},
@@ -80,25 +83,24 @@ constexpr KindModules kKindModules[] = {
      "each text"},
 };
 
-// Of modules.json alone.
-Status CheckOrder(FolderKind kind, std::span<const ModuleEntry> modules) {
-  const auto* const wanted =
-      std::find_if(std::begin(kKindModules), std::end(kKindModules),
-                   [&](const KindModules& known) { return known.kind == kind; });
-  if (wanted == std::end(kKindModules)) return {};
+// Null for kinds without modules.json.
+const KindModules* ModulesOf(FolderKind kind) {
+  for (const KindModules& known : kKindModules) {
+    if (known.kind == kind) return &known;
+  }
+  return nullptr;
+}
+
+Status CheckOrder(const KindModules& wanted, std::span<const ModuleEntry> modules) {
   for (size_t i = 0; i < modules.size(); ++i) {
-    const bool is_second = i == 1 && !wanted->second.empty();
-    const ModuleSet& fitting = i == 0 ? wanted->first : is_second ? wanted->second : wanted->behind;
+    const bool is_second = i == 1 && !wanted.second.empty();
+    const ModuleSet& fitting = i == 0 ? wanted.first : is_second ? wanted.second : wanted.behind;
     if (fitting.has(modules[i].kind)) continue;
     return Status(ErrorCode::kUnsupported, "modules.json: module " + std::to_string(i) +
                                                " is out of order; wanted " +
-                                               std::string(wanted->text));
+                                               std::string(wanted.text));
   }
   return {};
-}
-
-bool HasModule(const ModelFolder& found, bool (*is)(const ModuleEntry&)) {
-  return std::any_of(found.modules.begin(), found.modules.end(), is);
 }
 
 Result<bool> IsStanford(const FolderReading& reading) {
@@ -126,7 +128,7 @@ Result<bool> IsLateInteraction(const ModelFolder& found, const FolderReading& re
     const std::string& type = (*json)["model_type"].text();
     return type == "MultiVectorEncoder" || type == "ColBERT";
   }
-  return HasModule(found, [](const ModuleEntry& entry) {
+  return std::any_of(found.modules.begin(), found.modules.end(), [](const ModuleEntry& entry) {
     return entry.of_pylate || entry.kind == ModuleKind::kMultiVectorMask;
   });
 }
@@ -188,31 +190,13 @@ Status CheckUse(FolderKind kind, FolderUse use) {
   return {};
 }
 
-// Two tasks belong to one kind each.
-Status CheckTask(FolderKind kind, const TransformerSettings& settings) {
-  struct TaskOfKind {
-    TransformerTask task;
-    std::string_view name;
-    FolderKind kind;
-    std::string_view module;
-  };
-  constexpr TaskOfKind kTasks[] = {
-      {TransformerTask::kFillMask, "'fill-mask'", FolderKind::kSparse, "SpladePooling"},
-      {TransformerTask::kGenerate, "'text-generation'", FolderKind::kLogitScore, "LogitScore"},
-  };
-  for (const TaskOfKind& known : kTasks) {
-    const bool is_kind = kind == known.kind;
-    if (is_kind == (settings.task == known.task)) continue;
-    const std::string task(known.name);
-    const std::string module(known.module);
-    return Status(ErrorCode::kUnsupported,
-                  is_kind ? "modules.json: " + module +
-                                " follows a transformer whose transformer_task is not " + task +
-                                "; wanted that"
-                          : settings.file + ": transformer_task is " + task +
-                                "; encore supports that only before " + module);
-  }
-  return {};
+// A classifier's modules were checked.
+Status CheckTask(const KindModules& wanted, const TransformerSettings& settings) {
+  if (settings.task == wanted.task || settings.task == TransformerTask::kClassify) return {};
+  return Status(ErrorCode::kUnsupported,
+                (settings.file.empty() ? "modules.json" : settings.file) +
+                    ": transformer_task is " + Quoted(TaskName(settings.task)) + "; wanted " +
+                    Quoted(TaskName(wanted.task)) + " with " + std::string(wanted.text));
 }
 
 Status CheckLengths(FolderKind kind, const TransformerSettings& settings) {
@@ -240,14 +224,13 @@ Result<FolderKind> DecideKind(const ModelFolder& found, FolderUse use,
     if (is_m3) kind = FolderKind::kM3;
   }
   ENCORE_RETURN_IF_ERROR(CheckUse(kind, use));
-  // The tokenizer is the first module's, whatever follows.
-  const bool is_whole = use != FolderUse::kTokenizer;
-  const std::span<const ModuleEntry> modules(found.modules);
-  ENCORE_RETURN_IF_ERROR(CheckOrder(
-      by_modules, is_whole ? modules : modules.first(std::min<size_t>(modules.size(), 1))));
-  if (!is_whole) return kind;
+  const KindModules* const wanted = found.has_modules() ? ModulesOf(by_modules) : nullptr;
+  std::span<const ModuleEntry> modules(found.modules);
+  if (use == FolderUse::kTokenizer) modules = modules.first(wanted != nullptr ? 1 : 0);
+  if (wanted != nullptr) ENCORE_RETURN_IF_ERROR(CheckOrder(*wanted, modules));
+  if (use == FolderUse::kTokenizer) return kind;
   ENCORE_RETURN_IF_ERROR(CheckLengths(kind, found.settings));
-  ENCORE_RETURN_IF_ERROR(CheckTask(by_modules, found.settings));
+  if (wanted != nullptr) ENCORE_RETURN_IF_ERROR(CheckTask(*wanted, found.settings));
   return kind;
 }
 

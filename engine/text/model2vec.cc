@@ -16,12 +16,6 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-size_t CharactersOf(std::string_view utf8) {
-  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
-
 // As int(numpy.median(lengths)).
 size_t Median(std::vector<size_t> lengths) {
   if (lengths.empty()) return 0;
@@ -52,6 +46,12 @@ Result<std::optional<int32_t>> ReadUnknown(const JsonValue& json, const Tokenize
 }
 
 }  // namespace
+
+size_t CharactersOf(std::string_view utf8) {
+  return static_cast<size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
+  }));
+}
 
 Result<std::optional<Model2VecConfig>> ReadModel2Vec(const FolderReading& reading) {
   std::optional<Model2VecConfig> config;

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "encore/status.h"
 #include "encore/tokenizer.h"
@@ -17,6 +18,8 @@
 namespace encore::inline v0_1::internal {
 
 struct FolderReading;
+
+size_t CharactersOf(std::string_view utf8);
 
 // config.json of such a folder.
 struct Model2VecConfig {

@@ -241,12 +241,8 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
     const size_t limit = impl.sparse.pooling
                              ? impl.sparse.query->tokenizer.model_max_length().value_or(0)
                              : impl.max_length;
-    const TokenizeOptions tokenize{
-        .max_length = options.max_length > 0 ? options.max_length : limit,
-        .on_long = options.on_long,
-        .on_invalid_utf8 = options.on_invalid_utf8,
-        .add_special_tokens = false,
-        .plain_text = options.plain_text};
+    const TokenizeOptions tokenize = MakeTokenizeOptions(
+        options, options.max_length > 0 ? options.max_length : limit, /*special=*/false);
     ENCORE_RETURN_IF_ERROR(
         EncodeByWeights(*impl.sparse.query, inputs, tokenize, most, &rows, &counts));
   } else if (impl.sparse.by_token) {

@@ -108,6 +108,16 @@ struct StreamOptions {
   std::optional<OutputRows> rows = OutputRows::kAll;
 };
 
+// What the options of all calls have in common.
+template <typename Options>
+TokenizeOptions MakeTokenizeOptions(const Options& options, size_t max_length, bool special) {
+  return {.max_length = max_length,
+          .on_long = options.on_long,
+          .on_invalid_utf8 = options.on_invalid_utf8,
+          .add_special_tokens = special,
+          .plain_text = options.plain_text};
+}
+
 // Of any of the options of a call. Texts are cut to the encoder's length, ids may be as long as
 // the model computes.
 template <typename Options>
@@ -116,14 +126,11 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
   const size_t absent = of_ids ? impl.model.max_tokens() : impl.max_length;
   ENCORE_ASSIGN_OR_RETURN(const size_t max_length,
                           ResolveMaxLength(impl, options.max_length, absent));
-  return StreamOptions{.executor = options.executor,
-                       .tokenize = {.max_length = max_length,
-                                    .on_long = options.on_long,
-                                    .on_invalid_utf8 = options.on_invalid_utf8,
-                                    .add_special_tokens = !impl.model.is_static(),
-                                    .plain_text = options.plain_text},
-                       .batch_tokens = options.batch_tokens,
-                       .rows = rows};
+  return StreamOptions{
+      .executor = options.executor,
+      .tokenize = MakeTokenizeOptions(options, max_length, !impl.model.is_static()),
+      .batch_tokens = options.batch_tokens,
+      .rows = rows};
 }
 
 // Takes a batch's hidden states: [tokens, hidden_width()] for kAll, else [texts, hidden_width()];

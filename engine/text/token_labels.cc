@@ -10,6 +10,7 @@
 #include "engine/base/activations.h"
 #include "engine/base/status_macros.h"
 #include "engine/io/json_members.h"
+#include "engine/text/model2vec.h"
 
 namespace encore::inline v0_1 {
 
@@ -42,17 +43,12 @@ std::vector<float> Probabilities(const float* logits, size_t labels) {
   return scores;
 }
 
-size_t Characters(std::string_view text) {
-  return static_cast<size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 bool GoesOn(std::string_view text, int32_t id, const ByteRange& place, const Tokenizer& tokenizer,
             const WordRules& rules) {
   if (rules.unknown == id) return false;
   if (rules.marks_words) {
-    return Characters(tokenizer.IdToToken(id)) !=
-           Characters(text.substr(place.begin, place.end - place.begin));
+    return CharactersOf(tokenizer.IdToToken(id)) !=
+           CharactersOf(text.substr(place.begin, place.end - place.begin));
   }
   const bool space_before = place.begin > 0 && text[place.begin - 1] == ' ';
   const bool begins_with_space = place.begin < text.size() && text[place.begin] == ' ';

@@ -240,16 +240,15 @@ void ReadProcessing(JsonMembers& members, TransformerSettings* settings) {
 
 TransformerTask ReadTask(JsonMembers& members) {
   constexpr std::string_view kKey = "transformer_task";
-  const std::string task = members.String(kKey, "feature-extraction");
-  if (task == "sequence-classification") return TransformerTask::kClassify;
-  if (task == "fill-mask") return TransformerTask::kFillMask;
-  if (task == "text-generation") return TransformerTask::kGenerate;
-  if (task != "feature-extraction") {
-    members.Refuse(kKey,
-                   "'feature-extraction', 'sequence-classification', 'text-generation' or "
-                   "'fill-mask'");
+  using enum TransformerTask;
+  const std::string name = members.String(kKey, TaskName(kExtractFeatures));
+  for (const TransformerTask task : {kExtractFeatures, kClassify, kGenerate, kFillMask}) {
+    if (name == TaskName(task)) return task;
   }
-  return TransformerTask::kExtractFeatures;
+  members.Refuse(kKey,
+                 "'feature-extraction', 'sequence-classification', 'text-generation' or "
+                 "'fill-mask'");
+  return kExtractFeatures;
 }
 
 Result<TransformerSettings> ReadTransformerSettings(const std::string& path,
@@ -343,6 +342,20 @@ Result<ModuleEntry> MakeModule(const std::string& type, const std::string& path,
           "; wanted Transformer, CLIPModel, StaticEmbedding, Pooling, Dense, Normalize, "
           "LayerNorm, Dropout, SpladePooling, SparseStaticEmbedding, Router, MultiVectorMask or "
           "LogitScore of sentence_transformers, or st_quantize.FlexibleQuantizer");
+}
+
+std::string_view TaskName(TransformerTask task) {
+  switch (task) {
+    case TransformerTask::kExtractFeatures:
+      return "feature-extraction";
+    case TransformerTask::kClassify:
+      return "sequence-classification";
+    case TransformerTask::kFillMask:
+      return "fill-mask";
+    case TransformerTask::kGenerate:
+      return "text-generation";
+  }
+  return "";
 }
 
 std::string Within(std::string_view path, std::string_view name) {

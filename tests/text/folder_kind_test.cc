@@ -104,10 +104,14 @@ TEST_F(FolderKindTest, ModulesOfAnotherOrderAreRefused) {
 
 TEST_F(FolderKindTest, TheTransformersTaskMustFit) {
   using enum ModuleKind;
-  ExpectRefused("whose transformer_task is not 'fill-mask'", {kTransformer, kSpladePooling});
-  ExpectRefused("only before SpladePooling", {kTransformer, kPooling}, TransformerTask::kFillMask);
-  ExpectRefused("whose transformer_task is not 'text-generation'", {kTransformer, kLogitScore});
-  ExpectRefused("only before LogitScore", {kTransformer}, TransformerTask::kGenerate);
+  ExpectRefused("wanted 'fill-mask' with Transformer and SpladePooling",
+                {kTransformer, kSpladePooling});
+  ExpectRefused("'fill-mask'; wanted 'feature-extraction' with Transformer and Pooling",
+                {kTransformer, kPooling}, TransformerTask::kFillMask);
+  ExpectRefused("wanted 'text-generation' with Transformer and LogitScore",
+                {kTransformer, kLogitScore});
+  ExpectRefused("'text-generation'; wanted 'feature-extraction' with Transformer alone",
+                {kTransformer}, TransformerTask::kGenerate);
 }
 
 TEST_F(FolderKindTest, EachClassHasItsKinds) {

@@ -36,6 +36,7 @@ struct TileCase {
   bool residual = false;
   bool factors = false;  // init_scale and scale, of bf16
   bool relu = false;
+  bool activation = false;
   bool extreme = false;  // int8: only the ends of the ranges
   size_t offset = 0;     // bytes that panels are away from a vector's alignment
 };
@@ -44,7 +45,8 @@ void PrintTo(const TileCase& t, std::ostream* out) {
   *out << "nv " << t.nv << ", mr " << t.mr << ", kc " << t.kc << ", cols " << t.cols << ", panels "
        << t.panels << ", prefetch " << t.prefetch << ", last " << t.last << ", init_is_c "
        << t.init_is_c << ", residual " << t.residual << ", factors " << t.factors << ", relu "
-       << t.relu << ", extreme " << t.extreme << ", offset " << t.offset;
+       << t.relu << ", activation " << t.activation << ", extreme " << t.extreme << ", offset "
+       << t.offset;
 }
 
 // Numbers that the type has.
@@ -63,6 +65,13 @@ std::vector<float> Numbers(const GemmKernel& kernel, size_t count, uint32_t seed
     }
   }
   return numbers;
+}
+
+// As an activation.
+void Negate(float* c, size_t ldc, size_t rows, size_t cols) {
+  for (size_t i = 0; i < rows; ++i) {
+    for (size_t j = 0; j < cols; ++j) c[i * ldc + j] = -c[i * ldc + j];
+  }
 }
 
 // Runs one tile and compares every bit.
@@ -142,6 +151,7 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
   if (t.residual && floats) tile.out.residual.data = residual.data();
   tile.out.residual.ld = ldc;
   tile.out.relu = t.relu && floats;
+  if (t.activation && floats) tile.out.activation = &Negate;
   for (size_t j = 0; j < t.nv * t.panels; ++j) tile.out.c[j] = c.view().data() + j * lanes;
   tile.out.ldc = ldc;
   tile.out.cols = t.cols;
@@ -177,6 +187,7 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
       if (floats) {
         want = FinishSum(want, factors ? scale[i] : 1.0f,
                          t.residual ? residual[i * ldc + j] : -0.0f, t.relu);
+        if (t.activation) want = -want;
       }
       ASSERT_EQ(std::bit_cast<uint32_t>(got), std::bit_cast<uint32_t>(want))
           << "at " << i << ", " << j << ": " << got << ", wanted " << want;
@@ -224,6 +235,7 @@ void SetSwitches(size_t turn, TileCase* t) {
   t->factors = (bits & 16) != 0;
   t->extreme = (bits & 32) != 0;
   t->offset = (bits & 64) != 0 ? 4 : 0;
+  t->activation = (bits & 128) != 0;
 }
 
 TEST(GemmTypesTile, EveryTileToTheBit) {

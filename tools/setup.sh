@@ -70,6 +70,8 @@ missing_packages() {
     compgen -G '/usr/lib/llvm-*/lib/libomp.so' >/dev/null || echo libomp-dev
     compgen -G '/usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.tsan*' >/dev/null ||
       echo libclang-rt-dev
+    compgen -G '/usr/lib/llvm-*/include/c++/v1/span' >/dev/null ||
+      printf "%s\n" libc++-dev libc++abi-dev
     [[ -e /usr/src/googletest/CMakeLists.txt ]] || echo googletest
   fi
 }

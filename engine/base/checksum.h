@@ -21,7 +21,7 @@ class Checksum {
   explicit Checksum(uint64_t seed = 0);
 
   void Add(std::span<const std::byte> bytes);
-  void Add(std::string_view text) { Add(std::as_bytes(std::span(text))); }
+  void Add(std::string_view text) { Add(std::as_bytes(std::span(text.data(), text.size()))); }
   // Of all bytes so far; more may follow.
   uint64_t value() const;
 
@@ -41,7 +41,7 @@ inline uint64_t ChecksumOf(std::span<const std::byte> bytes, uint64_t seed = 0) 
 }
 
 inline uint64_t ChecksumOf(std::string_view text, uint64_t seed = 0) {
-  return ChecksumOf(std::as_bytes(std::span(text)), seed);
+  return ChecksumOf(std::as_bytes(std::span(text.data(), text.size())), seed);
 }
 
 // 16 digits of base 16.

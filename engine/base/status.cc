@@ -11,6 +11,12 @@
 
 namespace encore::inline v0_1 {
 
+#if defined(_GLIBCXX_DEBUG)
+namespace internal {
+const char kCompiledWithGlibcxxDebug = 1;
+}
+#endif
+
 std::string_view ErrorCodeName(ErrorCode code) {
   // In the order of ErrorCode.
   constexpr std::string_view kNames[] = {"Ok",          "InvalidArgument", "NotFound",

@@ -7,18 +7,17 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <functional>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <system_error>
 
 #include "engine/base/guarded.h"
 #include "engine/base/quoted.h"
 #include "engine/platform/c_locale.h"
 #include "engine/platform/fp_env.h"
 #include "engine/platform/once.h"
+#include "engine/platform/parse_double.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -78,9 +77,7 @@ class JsonTreeBuilder : public nlohmann::json_sax<Json> {
     std::string text = token;
     const size_t point = text.find_first_not_of("+-0123456789eE");
     if (point != std::string::npos) text[point] = '.';
-    double number = 0;
-    const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
-    return Put(read.ec == std::errc() ? number : value);
+    return Put(ParseDouble(text).value_or(value));
   }
   bool string(string_t& value) override { return Put(std::as_const(value)); }
   bool binary(binary_t&) override { return false; }  // JSON has none

@@ -16,6 +16,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/stored_precision.h"
+#include "engine/platform/parse_double.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -46,12 +47,8 @@ std::optional<bool> ParseBool(std::string_view text) {
 
 // A finite decimal number of at least 0, whatever the process's locale.
 std::optional<double> ParseNumber(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  if (!std::isfinite(value) || value < 0) return std::nullopt;
-  return value;
+  const std::optional<double> value = ParseDouble(text);
+  return value && std::isfinite(*value) && *value >= 0 ? value : std::nullopt;
 }
 
 // encore's names and transformers'.

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 
 #if defined(ENCORE_HAVE_OPENMP)
@@ -185,34 +184,6 @@ void RunOnThreads(const Executor& executor, int threads, const RecipeRunner& run
 }
 
 }  // namespace
-
-bool CallStop::Look() {
-  if (why_.load(std::memory_order_relaxed) != ErrorCode::kOk) return true;
-  ErrorCode why = ErrorCode::kOk;
-  const std::atomic<bool>* const stop = executor_.stop();
-  if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
-    why = ErrorCode::kCancelled;
-  } else if (executor_.deadline() != std::chrono::steady_clock::time_point::max() &&
-             std::chrono::steady_clock::now() >= executor_.deadline()) {
-    why = ErrorCode::kDeadlineExceeded;
-  } else {
-    return false;
-  }
-  ErrorCode none = ErrorCode::kOk;
-  why_.compare_exchange_strong(none, why, std::memory_order_relaxed);
-  return true;
-}
-
-Status CallStop::status() const {
-  switch (why_.load(std::memory_order_relaxed)) {
-    case ErrorCode::kOk:
-      return {};
-    case ErrorCode::kCancelled:
-      return Status(ErrorCode::kCancelled, "the call was cancelled: its stop flag is set");
-    default:
-      return Status(ErrorCode::kDeadlineExceeded, "the call was not done at its deadline");
-  }
-}
 
 void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
   const size_t threads = std::min(count, static_cast<size_t>(threads_));

@@ -5,34 +5,14 @@
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_TEAM_H_
 
-#include <atomic>
 #include <cstddef>
-#include <cstdint>
 
 #include "encore/executor.h"
 #include "encore/status.h"
+#include "engine/platform/call_stop.h"
 #include "engine/platform/stage_board.h"
 
 namespace encore::inline v0_1::internal {
-
-// Whether one call is to end early: Executor::WithStop and WithDeadline.
-class CallStop {
- public:
-  explicit CallStop(const Executor& executor) : executor_(executor) {}
-  // Whether it ever may.
-  bool IsWanted() const {
-    return executor_.stop() != nullptr ||
-           executor_.deadline() != std::chrono::steady_clock::time_point::max();
-  }
-  // By any thread, before a task. Once true, always: a task that it kept from running is missing,
-  // even if the caller takes the flag back.
-  bool Look();
-  Status status() const;
-
- private:
-  const Executor& executor_;
-  std::atomic<ErrorCode> why_{ErrorCode::kOk};
-};
 
 // The threads of one call, passed to a recipe by RunTeam.
 class Team {

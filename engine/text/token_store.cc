@@ -13,7 +13,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/thread_team.h"
+#include "engine/platform/call_stop.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {

@@ -18,6 +18,17 @@
 
 namespace encore::inline v0_1 {
 
+#if defined(_GLIBCXX_DEBUG)
+// libstdc++'s debug mode has containers of another layout. A program compiled in it links only with
+// an encore that is: for any other this symbol is undefined.
+namespace internal {
+ENCORE_API extern const char kCompiledWithGlibcxxDebug;
+namespace {
+[[gnu::used]] const char* const glibcxx_debug = &kCompiledWithGlibcxxDebug;
+}  // namespace
+}  // namespace internal
+#endif
+
 enum class ErrorCode {
   kOk = 0,
   kInvalidArgument,   // a shape, a size, an option or a combination of them is wrong

@@ -79,6 +79,18 @@ test_installed() {
     run_programs "$work/$out"
   done
 
+  # A program in libstdc++'s debug mode, whose containers have another layout, must not link.
+  if $CXX -x c++ -E -dM -include string /dev/null 2>/dev/null | grep -q __GLIBCXX__; then
+    step "_GLIBCXX_DEBUG"
+    printf '#include "encore/executor.h"\nint main() { return encore::Executor().threads() - 1; }\n' \
+      >"$work/debug.cc"
+    $CXX -std=c++20 -I"$prefix/include" "$work/debug.cc" -o "$work/debug" ||
+      fail "a program with executor.h does not link"
+    $CXX -std=c++20 -D_GLIBCXX_DEBUG -I"$prefix/include" "$work/debug.cc" -o "$work/debug" \
+      2>"$work/log" && fail "a program with -D_GLIBCXX_DEBUG links"
+    grep -q kCompiledWithGlibcxxDebug "$work/log" || { cat "$work/log"; fail "another error"; }
+  fi
+
   # The names of all symbols carry the version, so that another one in the same program is another
   # namespace.
   local namespace

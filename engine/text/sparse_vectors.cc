@@ -12,7 +12,7 @@
 #include <limits>
 #include <span>
 
-#include "engine/base/activations.h"
+#include "engine/base/double_math.h"
 #include "engine/base/first_failure.h"
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
@@ -30,11 +30,17 @@ constexpr size_t kLogitRows = 128;
 // Floats of the pooled vectors of texts that are computed together: 32 MiB.
 constexpr size_t kPooledFloats = size_t{1} << 23;
 
+// ln(1 + y), y >= 0, with W. Kahan's correction of 1 + y. NaN and infinity stay.
+double Log1p(double y) {
+  const double sum = 1 + y;
+  if (sum == 1 || !std::isfinite(sum)) return y;
+  return PortableLog(sum) * (y / (sum - 1));
+}
+
 float Activated(float logit, const SpladePooling& pooling) {
   if (logit <= 0) return 0;
-  if (!std::isfinite(logit)) return logit;
-  const double once = formulas::Log1p(logit);
-  return static_cast<float>(pooling.twice ? formulas::Log1p(once) : once);
+  const double once = Log1p(logit);
+  return static_cast<float>(pooling.twice ? Log1p(once) : once);
 }
 
 // Logits of one text's rows [rows, columns] into its pooled [columns], which holds 0 or earlier

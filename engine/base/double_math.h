@@ -3,10 +3,10 @@
 // e^x and ln x in double precision by IEEE 754 steps alone: the same bits on every machine, where C
 // libraries differ in the last place.
 //
-// Error: kLn2High should be 0x1.62e42ep-1. As it stands, the two parts exceed ln 2 by 5.6e-8, so that
+// Error: kLn2High should be 0x1.62e42ep-1. As it stands, the two parts exceed ln 2 by 5.6e-8:
 // PortableExp is off by that for each factor of 2 (relative), PortableLog by as much (absolute).
-// In rotary frequencies, where one undoes the other, 5e-8 is left, less than a half ulp of f32;
-// correcting the constant changes 17 % of them by an ulp, and with them published bits.
+// In rotary frequencies one undoes most of the other: 4.5e-8 is left, an ulp of f32 at most.
+// Correcting the constant changes 17 % of them by an ulp, and with them published bits.
 
 #ifndef ENCORE_ENGINE_BASE_DOUBLE_MATH_H_
 #define ENCORE_ENGINE_BASE_DOUBLE_MATH_H_

@@ -266,7 +266,10 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
     ENCORE_UNROLL
     for (size_t j = 0; j < NV; ++j) sums[0][j] = hn::Load(d, acc + i * kNr + j * kLanes);
     EndTile<TypeInt4>(row, sums);
-    SkipRows(row, NV, 1);
+    // Of SkipRows what EndTile reads: the rest costs 1 % of a small product.
+    if (row.in.a.quant != nullptr) ++row.in.a.quant;
+    if (row.out.residual.data != nullptr) row.out.residual = row.out.residual.From(1);
+    for (size_t j = 0; j < NV; ++j) row.out.c[j] += row.out.ldc;
   }
 }
 

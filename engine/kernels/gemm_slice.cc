@@ -64,6 +64,7 @@ void RunSlice(const WidthKernels& kernels, GemmTile& slice, size_t rows) {
     kernels.tile[lines][mr](slice);
     Activate(slice.out, mr);
     SkipRows(slice, kernels.nv, mr);
+    if (slice.out.gate != nullptr) slice.out.gate += mr * slice.out.ld_gate;
     in.prefetch += in.prefetch_step * in.kc;
   }
   in.prefetch = prefetch;

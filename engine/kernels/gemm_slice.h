@@ -41,14 +41,13 @@ struct WidthKernels {
 void RunSlice(const WidthKernels& kernels, GemmTile& slice, size_t rows);
 void RunBlock(BlockFn block, size_t column_bytes, GemmTile& slice, size_t rows);
 
-// From `rows` rows to those below them.
+// From `rows` rows to those below them, but for the gate, which only RunSlice reads.
 inline void SkipRows(GemmTile& t, size_t nv, size_t rows) {
   t.in.a = t.in.a.From(rows);
   t.in.init += rows * t.in.ld_init;
   if (t.in.init_scale != nullptr) t.in.init_scale += rows;
   if (t.out.scale != nullptr) t.out.scale += rows;
   if (t.out.residual.data != nullptr) t.out.residual = t.out.residual.From(rows);
-  if (t.out.gate != nullptr) t.out.gate += rows * t.out.ld_gate;
   for (size_t j = 0; j < nv; ++j) t.out.c[j] += rows * t.out.ldc;
 }
 

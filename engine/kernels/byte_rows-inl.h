@@ -79,7 +79,8 @@ HWY_INLINE Extremes ExtremesOfRow(const float* HWY_RESTRICT in, const float* HWY
   return {ReduceMaxBits(hn::Add(highs, nans)), ReduceMaxBits(lows)};
 }
 
-// What the extremes of some rows make of them, a vector at a time.
+// The scales and zero points of up to 16 rows, computed from their extremes with a row in each
+// lane.
 inline constexpr size_t kMaxQuantRows = 16;
 struct RowQuants {
   alignas(64) float high[kMaxQuantRows];

@@ -17,9 +17,10 @@
 
 namespace encore::inline v0_1::internal {
 
-// Which entry of a table: 0 is Highway's own initialisation and never chosen; the targets follow,
-// best first (the lowest bits), and last the one for machines that have none of them. A file that
-// was not compiled for the best chosen target gives its next best.
+// The active target's entry in a Highway table of functions. Entry 0 is Highway's initialisation
+// and never chosen. The targets follow, best first (better ones have lower bits), and last the one
+// for machines that have none of them. A file that was not compiled for the best chosen target
+// uses the next best that it was compiled for.
 template <int64_t kCompiledTargets>
 size_t DispatchIndex() {
   const int64_t chosen = ChosenTargets();

@@ -26,7 +26,7 @@
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
-// Whether processors that use the kernels of this target may have it.
+// 1 where processors that run this target's kernels may have AMX.
 #ifndef ENCORE_AMX_TARGET
 #define ENCORE_AMX_TARGET HWY_AVX3_DL
 #endif

@@ -118,7 +118,8 @@ struct TypeBf16 {
     return hn::ReorderWidenMulAccumulate(GemmTagF32(), a, b, sum, unused);
   }
 
-  // Latency 6 and two a cycle: 12 accumulators or more.
+  // The most rows of a tile, by its vectors of columns. The product has a latency of 6 cycles and
+  // two begin in a cycle: a tile wants 12 accumulators or more.
   static constexpr size_t kMaxMr[] = {0, 12, 8, 8, 6};
   static constexpr size_t kBestNv = 3;
   static constexpr size_t kWidePanels[][3] = {{}, {}, {}, {}, {}};

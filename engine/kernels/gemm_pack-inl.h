@@ -119,7 +119,8 @@ void TransposeWords(const float* in, size_t ld_in, size_t rows, size_t k, void* 
   if constexpr (Type::kGroup == 1) {
     Transpose(in, ld_in, rows, k, out, ld_out);
   } else {
-    // A piece is moved as floats, whose bits nothing looks at, and stays in L1.
+    // A piece of kRows x kWords words stays in L1. Transpose takes the words as floats and only
+    // copies their bits.
     constexpr size_t kRows = 16;
     constexpr size_t kWords = 64;
     HWY_ALIGN uint32_t words[kRows * kWords];
@@ -173,7 +174,8 @@ void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k,
 struct PackF32 {
   static constexpr size_t kGroup = 1;
   static uint32_t ToWord(const float* e) { return std::bit_cast<uint32_t>(*e); }
-  // No calls of memcpy: with the few columns of a small head they would show beside the product.
+  // Vectors in place of memcpy: for the few columns of a small head, its calls would take a
+  // noticeable part of the product's time.
   static void PackRows(const float* b, ptrdiff_t stride, size_t k, size_t cols, size_t nr,
                        uint32_t* panel) {
     const hn::CappedTag<float, 16> d;

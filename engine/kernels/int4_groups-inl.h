@@ -104,7 +104,8 @@ Int4Group QuantizeInt4Group(const float* w) {
     product[t] = SumOfLanes(products);
     square[t] = SumOfLanes(squares);
   }
-  // The error is what is left of the squares of w: the more this is, the less is left.
+  // A try's squared error, with its best scale, is the sum of w * w minus its gain: the largest
+  // gain has the least error.
   float gain[kTries];
   for (size_t t = 0; t < kTries; ++t) gain[t] = product[t] * product[t] / square[t];
   size_t best = 0;

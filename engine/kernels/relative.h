@@ -15,8 +15,9 @@ namespace encore::inline v0_1::internal {
 struct RelativeArgs {
   const float* products;
   size_t ld_products;
-  // By distance, that of query 0 and key 0 first: key j and query r have index[j - r]. 0 or 1 more
-  // from each to the next. Readable to 15 behind the last key's.
+  // An index for each distance: key j and query r have index[j - r], so it points at that of key 0
+  // and query 0, and r > j reads before it. Each is equal to the one before or 1 more. Readable to
+  // 15 behind the last key's.
   const int32_t* index;
   int32_t low;       // the index of products' first row or column
   const float* add;  // [rows, ld_add], or null for 0; of_queries only

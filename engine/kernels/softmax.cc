@@ -62,8 +62,8 @@ ExpConstants ConstantsOf(const ScoreTile& tile) {
   return ExpConstants(tile.additive == nullptr ? tile.scale : 1.0f);
 }
 
-// What the largest score so far becomes: the numbers that are subtracted from z, and in factor what
-// older sums are to be multiplied with.
+// Raises each row's maximum m to `max`, the tile's, where that is larger. Returns what to subtract
+// from z; factor becomes what the sums of earlier tiles are to be multiplied with.
 HWY_INLINE VecRows UpdateMaxima(VecRows max, const ExpConstants& constants, VecRows& m,
                                 VecRows& factor) {
   const TagRows d;

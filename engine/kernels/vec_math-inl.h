@@ -192,8 +192,9 @@ HWY_INLINE X Exp(D d, X x) {
     const X power = LookupEach8(d, kEighthPowers, index);
     return Scale(each::MulAdd(power, q, power), n);
   } else {
-    // The low bits hold 8 (n + 254) + i. 2^n is applied as 2^h with h about n / 2, and the rest
-    // with 2^(i / 8), which cannot leave the range.
+    // The low bits hold 8 (n + 254) + i. 2^n alone may leave the range of floats, so it is applied
+    // as two factors that cannot: 2^h with h about n / 2, and 2^(n - h), which is put into the
+    // exponent of 2^(i / 8).
     const auto half = each::ShiftLeft<23>(each::ShiftRight<4>(bits));
     const auto rest = each::Sub(each::ShiftLeft<20>(bits), half);
     const auto eighth = each::BitCast(di, LookupEach8(d, kEighthPowerBits, index));

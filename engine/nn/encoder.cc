@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The public encoder: creation from weights, and the forward pass over a stack of blocks.
+// The public encoder: creation from weights, and the forward pass over all layers.
 
 #include "encore/encoder.h"
 

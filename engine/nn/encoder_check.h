@@ -18,7 +18,7 @@ Status CheckOptions(const EncoderConfig& config, const EncoderOptions& options);
 // those of a torch state_dict (weights_check.cc).
 Status CheckWeights(const EncoderConfig& config, const EncoderWeights& weights);
 
-// ---- Of a batch (encoder_check.cc).
+// ---- Checks of a batch, its input and output, and its taps (encoder_check.cc).
 Status CheckSequenceStarts(const Batch& batch);
 // The mask and the positions; sequence starts are already checked.
 Status CheckBatch(const EncoderConfig& config, const Batch& batch);

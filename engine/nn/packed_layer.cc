@@ -87,7 +87,7 @@ BlockActivation ActivationOf(Activation activation, bool gated) {
   return {.tile = kernel.tile};
 }
 
-// The bias times LayerScale's factors, as the products have them.
+// experts_bias times LayerScale's factors, which the experts' packed matrices contain as well.
 Status PackExpertsBias(const EncoderLayerWeights& w, AlignedBuffer<float>* packed) {
   ENCORE_RETURN_IF_ERROR(PackVector(w.experts_bias, 0, packed));
   if (packed->data() == nullptr || w.layer_scale2.empty()) return {};

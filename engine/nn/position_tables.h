@@ -34,11 +34,14 @@ class DistanceBias {
  private:
   size_t heads_;
   std::vector<float> slopes_;  // [heads]; ALiBi
-  // Else [heads, 2 reach_ + 1]: distances -reach_ .. reach_; those further are as the last.
+  // Without ALiBi, [heads, 2 reach_ + 1]: the biases of distances -reach_ .. reach_. Further keys
+  // have the bias of the last distance on their side.
   std::vector<float> near_;
   size_t reach_ = 0;
 };
 
+// Describes the tables of positions; their contents are in the workspace of a pass. Immutable after
+// the last Add.
 class PositionTables {
  public:
   // Finds or makes the tables of a layer, and notes them in it. `config` has its defaults filled

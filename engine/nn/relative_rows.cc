@@ -23,7 +23,7 @@ size_t BucketOf(const RelativeConfig& relative, size_t distance, size_t most) {
   const double m = static_cast<double>(mid);
   const double ratio = PortableLog(static_cast<double>(distance) / m) /
                        PortableLog(static_cast<double>(relative.max_distance - 1) / m);
-  // A whole number of steps may be computed an ulp too large.
+  // Less 1e-9: a whole number may be computed an ulp too large, and ceil would go one too far.
   const double steps = std::ceil(ratio * (m - 1) - 1e-9);
   return steps >= static_cast<double>(most) ? most
                                             : std::min(mid + static_cast<size_t>(steps), most);

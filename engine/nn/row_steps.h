@@ -36,7 +36,8 @@ enum class Buffer {
   kQkv,  // attention's QkvBuffer, which the projection writes (attention_stage.h)
 };
 
-// The buffers of a run of rows: each begins with row 0 of the batch, or of what From selects.
+// The buffers that steps read and write. Each begins with row 0 of the batch or, as From returns
+// them, with the row `begin`.
 struct StepRows {
   ConstRows x;
   ConstRows encoder_input;

@@ -45,9 +45,9 @@ Lengths Measure(const ModelSizes& model, std::span<const size_t> starts) {
   return all;
 }
 
-// Cuts the batch into tasks of consecutive sequences with about `rows` rows each. If there are many
-// tasks, those of the last quarter have half as many, so that the last ones are short. Returns the
-// number of tasks.
+// Cuts the batch into tasks of consecutive sequences, of about kRowsOfTask rows or somewhat fewer.
+// If there are many tasks, those of the batch's last quarter have half as many rows, so that no
+// thread starts a long task at the end. Returns the number of tasks.
 size_t MakeTasks(std::span<const size_t> starts, size_t threads, size_t* task_starts) {
   const size_t sequences = starts.size() - 1;
   const size_t tokens = starts.back();

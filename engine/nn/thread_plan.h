@@ -121,8 +121,8 @@ ThreadPlan ChooseThreadPlan(const ModelSizes& model, std::span<const size_t> seq
                             size_t threads, const CacheSizes& caches, size_t* words,
                             bool uneven = false);
 
-// In a plan kColumns: whether a thread's heads' columns of the projection, whose panels have
-// `panel_cols` columns, and their attention are one task.
+// In a plan kColumns: whether one task computes the projection of a thread's heads and then their
+// attention, without a barrier between. The projection's panels have `panel_cols` columns.
 bool HeadsTogether(const LayerSizes& layer, size_t threads, size_t panel_cols);
 
 }  // namespace encore::internal

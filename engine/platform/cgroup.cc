@@ -11,7 +11,8 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// Takes what stands before the next separator off the front of *text; without one, all of it.
+// Removes the part before the next separator from the front of *text and returns it; without one,
+// all of it.
 std::string_view TakeUntil(char separator, std::string_view* text) {
   const size_t end = text->find(separator);
   const std::string_view head = text->substr(0, end);

@@ -23,8 +23,8 @@ struct CgroupFolder {
 
 // Every folder whose quota binds this process: its own groups and all their parents up to the
 // mount, innermost first. `self_cgroup` and `mountinfo` are the contents of /proc/self/cgroup and
-// /proc/self/mountinfo. A group that lies outside of what is mounted (a container that sees only
-// its own part of the tree) stands for the mount itself.
+// /proc/self/mountinfo. A group outside of the mount (a container sees only its part of
+// the tree) counts as the mount itself.
 std::vector<CgroupFolder> CpuQuotaFolders(std::string_view self_cgroup, std::string_view mountinfo);
 
 // CPUs by cpu.max: "150000 100000" is 1.5, "max 100000" is 0 (no limit), as is what cannot be

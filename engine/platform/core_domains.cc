@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cores share an L3 cache and a NUMA node, as sysfs tells it. On systems other than Linux all
+// Which cores share an L3 cache and a NUMA node, as sysfs says. On systems other than Linux all
 // cores are one domain.
 
 #include "engine/platform/core_domains.h"
@@ -43,7 +43,7 @@ std::vector<int> ReadCoreList(const std::string& path) {
   return ParseCoreList(ReadSystemFile(path));
 }
 
-// All cores of the L3 cache that a core uses; empty if the system tells none.
+// All cores of the L3 cache that a core uses; empty if the system does not say.
 std::vector<int> CoresOfL3(const std::string& folder /* of the core */) {
   const CoreCaches caches(folder.c_str());
   std::vector<int> cores;

@@ -38,7 +38,7 @@ class CoreMask {
     return error == 0 ? std::move(mask) : CoreMask();
   }
   // What a thread may run on, by its number in the system; 0 is the calling one. No core if the
-  // system does not tell.
+  // system does not say.
   static CoreMask OfThread(int thread);
   static CoreMask OfThisThread() { return OfThread(0); }
 

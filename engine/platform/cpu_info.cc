@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the system tells about caches, cores and SIMD targets. On systems other than Linux the
+// What the system says about caches, cores and SIMD targets. On systems other than Linux the
 // caches are unknown (0), and all cores count.
 //
 // This file is compiled with the HWY_DISABLED_TARGETS of the whole build

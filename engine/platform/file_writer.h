@@ -48,8 +48,8 @@ class FileWriter {
   ~FileWriter() { Discard(); }
 
   Status Write(std::span<const std::byte> bytes);
-  // Replaces bytes that were written before, from `offset` on; later ones go on at the end. For a
-  // header that says how much came after it.
+  // Overwrites bytes from `offset` on, which were written before; Write goes on at the end. For a
+  // header that has the size of what follows.
   Status Replace(size_t offset, std::span<const std::byte> bytes);
   // Brings the bytes to the disk, closes, and names or renames. Nothing may be called after it.
   Status Commit();

@@ -16,8 +16,8 @@
 
 namespace encore::inline v0_1::internal {
 
-// Which file it is and when its bytes and its inode last changed, in nanoseconds, as the system
-// told when it was opened.
+// Which file it is and when its bytes and its inode last changed, in nanoseconds: as the system had
+// it when the file was opened.
 struct FileIdentity {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -60,8 +60,8 @@ class MappedFile {
 
   // A text that differs from that of any other file, and from that of this one after a change: of
   // device, inode, size and times. Empty where that is not certain: for a file that was changed in
-  // the two seconds before it was opened (times may be that coarse), and where the system does not
-  // tell.
+  // the two seconds before it was opened (times may be that coarse), and where the system has no
+  // such numbers.
   std::string Identity() const;
 
   // Gives the pages of a mapped file back: they are none of this process's memory until they are

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading files of /proc and /sys, which tell no size.
+// Reading files of /proc and /sys, whose sizes are unknown.
 
 #ifndef ENCORE_ENGINE_PLATFORM_SYSTEM_FILE_H_
 #define ENCORE_ENGINE_PLATFORM_SYSTEM_FILE_H_

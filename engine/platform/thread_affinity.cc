@@ -25,8 +25,8 @@ void PinThisThread(int core) {
 
 bool ThreadCores::MayGiveBack(const CoreMask& now) const {
   if (taken_ < 0 || now != ours_) return false;
-  // The whole process may have been narrowed to what happens to be our mask. Its main thread tells,
-  // unless that is pinned to another core of its own.
+  // The whole process may have been narrowed to what happens to be our mask. The mask of its main
+  // thread shows that, unless it is pinned to another core of its own.
   const CoreMask main = CoreMask::OfThread(getpid());
   return main.Has(taken_) || (main.count() == 1 && main != now);
 }

@@ -11,7 +11,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// The core that the calling thread is on, or -1 if the system does not tell. Takes some 20 ns.
+// The core that the calling thread is on, or -1 if the system does not say. Takes some 20 ns.
 int CurrentCore();
 
 // Lets the calling thread run on that core alone. A wish: whether it was granted does not matter.
@@ -20,9 +20,9 @@ void PinThisThread(int core);
 // Where one thread may run, changed on its owner's behalf.
 class ThreadCores {
  public:
-  // Lets the thread run wherever it might, but not on `core`, unless that leaves none. It is not
-  // given cores that somebody else took from it, or from the process, as far as the thread's mask
-  // and that of the process's main thread tell. A wish as well.
+  // Removes `core` from the cores that the thread may run on, unless it is the last one. Never adds
+  // a core that somebody else removed from the thread or the process, as far as the thread's mask
+  // and the main thread's show. Errors are ignored.
   void KeepOff(std::thread& thread, int core);
 
  private:

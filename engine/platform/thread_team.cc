@@ -24,8 +24,8 @@ namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
-// The threads of one call that OpenMP or the host gives, as they come: thread 0 runs the recipe,
-// the others take tasks of its stages. On the caller's stack.
+// The threads of one call that OpenMP or the host provides: thread 0 runs the recipe, the others
+// take tasks of its stages. On the caller's stack.
 class CallThreads final : public StageThreads {
  public:
   // spin: whether each has a core of its own. Else the thread that is waited for needs the core.
@@ -47,7 +47,7 @@ class CallThreads final : public StageThreads {
     WakeSleepers();
   }
 
-  // By any other thread: takes tasks until the end. A thread that comes after it returns at once.
+  // By any other thread: takes tasks until the end. A thread that starts after it returns at once.
   void Help(int thread) {
     const FpEnvScope fp_env;
     for (;;) {

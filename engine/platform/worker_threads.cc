@@ -36,8 +36,8 @@ WorkerThreads::~WorkerThreads() { Stop(); }
 
 void WorkerThreads::Stop() {
   if (!AreInThisProcess()) {
-    // Nothing may join or detach threads that are not there, nor destroy what stands for one that
-    // is neither joined nor detached: it makes room for what stands for none.
+    // These threads do not exist here, so they can neither be joined nor detached, and destroying a
+    // joinable std::thread ends the process. Each is overwritten with an empty one.
     for (auto& worker : workers_) ::new (static_cast<void*>(&worker->thread)) std::thread();
     return;
   }

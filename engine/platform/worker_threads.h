@@ -77,8 +77,8 @@ class WorkerThreads final : public StageThreads {
   const uint32_t process_ = ProcessNumber();
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
-  // Up to which thread the stage at hand wakes them. Written only where it changes, as what
-  // lies beside it is read by all.
+  // The current stage wakes threads below this. Written only when it changes: its cache line is
+  // read by all.
   std::atomic<int> to_wake_{0};
 
   // See StageTimes. A worker sets idle_at_ when it has spun in vain, which may be after the stage.

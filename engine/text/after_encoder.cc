@@ -102,7 +102,7 @@ void PoolNone(PoolingMode mode, const float* hidden, size_t width, float* out) {
 
 // Values below which waking a thread takes longer than the work: 0.5 ns each against 50 us.
 constexpr size_t kFewValues = size_t{1} << 16;
-// Tasks of a pass over rows, for each thread: enough that unequal lengths even out.
+// Tasks of a loop over rows, for each thread: enough that unequal lengths even out.
 constexpr size_t kTasksPerThread = 8;
 
 // Calls row(i, task) for every i in [0, count); tasks are below Tasks(). `values` is the amount of

@@ -25,9 +25,10 @@ OutputRows RowsOf(std::span<const PoolingMode> modes);
 
 // From the hidden states of one text's tokens to one vector: out [modes, width] from hidden [rows,
 // width], contiguous, rows >= 1. Each column is summed up in double, first row to last, divided in
-// double and rounded once. With RowsOf(modes) kFirst or kLast hidden is that row alone. sums is
-// scratch, [width]. The first `skip` rows do not count, but their places do. Where no row is left,
-// kCls is the first, kMax -inf and the others are 0, as in sentence-transformers.
+// double and rounded once. Where RowsOf(modes) is kFirst or kLast, `hidden` has that row alone.
+// sums is scratch, [width]. The first `skip` rows are left out, but a later row keeps its place,
+// which is its weight in kWeightedMean. Where no row is left, kCls gives the first row, kMax -inf
+// and the others 0, as in sentence-transformers.
 void PoolRows(std::span<const PoolingMode> modes, const float* hidden, size_t rows, size_t width,
               double* sums, float* out, size_t skip = 0);
 

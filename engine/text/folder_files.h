@@ -201,7 +201,8 @@ struct LengthSources {
 // more tokens than the cap: another note.
 Result<size_t> ChooseMaxLength(const LengthSources& sources, const FolderReading& reading);
 
-// The tokenizer of a folder, with or without a model, of whatever family.
+// A folder's tokenizer and how its model wants texts. The folder need not have a model, and the
+// model's family need not be one that encore knows.
 struct FolderTokenizer {
   Tokenizer tokenizer;
   size_t max_length = 0;  // tokens that a text may have; 0: no limit is known

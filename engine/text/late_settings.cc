@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMetadataFile = "artifact.metadata";
 
-// ASCII's, in string.punctuation's order.
+// ASCII's punctuation characters, in the order of Python's string.punctuation.
 std::vector<std::string> Punctuation() {
   std::vector<std::string> words;
   for (const char c : std::string_view("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")) {
@@ -138,7 +138,7 @@ Status ReadStanford(const FolderReading& reading, LateSettings* settings) {
   return members.status();
 }
 
-// [any, d_model], of the model's own weights.
+// The projection of Stanford's ColBERT, [any width, d_model], from the file of the model's weights.
 Result<PackedLinear> ReadProjection(const Folder& folder, size_t d_model, std::string* source) {
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder));
   const WeightFiles::Found found = files.Find(kStanfordProjection);

@@ -35,7 +35,7 @@ struct Model2VecTexts {
   std::optional<int32_t> unknown;  // tokens of this id are left out
 };
 // The median length of the tokens in characters, and the unknown token of tokenizer.json's model.
-// `rows`: of a table without a mapping, which has one a token.
+// `rows`: how many the table has, which must be one a token; nothing where it has a mapping.
 Result<Model2VecTexts> ReadModel2VecTexts(const Folder& folder, const Tokenizer& tokenizer,
                                           std::optional<size_t> rows);
 

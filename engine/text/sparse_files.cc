@@ -20,7 +20,7 @@ namespace {
 constexpr std::string_view kWantedRoutes =
     "the routes 'query', a SparseStaticEmbedding, and 'document', a Transformer and SpladePooling";
 
-// The modules of one route, whose ids are folders.
+// The modules of one route of a Router. `ids` names them: keys of `types`, and their folders.
 Result<std::vector<ModuleEntry>> ReadRoute(const std::string& path, const JsonValue& ids,
                                            const JsonValue& types, const std::string& where) {
   std::vector<ModuleEntry> modules;

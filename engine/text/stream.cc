@@ -42,7 +42,7 @@ size_t BatchEnd(const TokenStore& store, const std::vector<size_t>& order, size_
   return end;
 }
 
-// Tokens and texts of the largest batches.
+// The most tokens and the most texts that any batch has; these may be two different batches.
 BatchLimits LargestBatches(const TokenStore& store, const std::vector<size_t>& order,
                            size_t batch_tokens) {
   BatchLimits largest{.tokens = 0, .sequences = 0};

@@ -52,8 +52,8 @@ constexpr std::array<std::string_view, 7> kPackages = {
 // any it makes int8.
 constexpr std::string_view kQuantizer = "st_quantize.FlexibleQuantizer";
 
-// Of the code beside Jina v3, whose encode() takes the task that `kwargs` names. Others have files
-// of this name too.
+// The class of Jina v3's own code; encode() hands it the task, which its `kwargs` name. Folders of
+// other models have a class of this name too.
 constexpr std::string_view kJinaTransformer = "custom_st.Transformer";
 
 // "PACKAGE.Class", "PACKAGE.file.Class".
@@ -104,7 +104,7 @@ Result<ModuleEntry> ReadEntry(const JsonValue& value, size_t index, const Folder
   return MakeModule(type, path, members.where());
 }
 
-// Empty: there is no modules.json.
+// The modules of modules.json; none if there is no such file.
 Result<std::vector<ModuleEntry>> ReadModuleList(SparseRoutes* routes,
                                                 const FolderReading& reading) {
   std::vector<ModuleEntry> modules;
@@ -138,9 +138,9 @@ constexpr std::array<std::string_view, 7> kSettingsFiles = {
     "sentence_xlnet_config.json",
 };
 
-// Arguments that sentence-transformers hands to transformers when it loads the folder. Only
-// harmless ones pass: how something is computed there, from which code, with which type of weights
-// in memory.
+// Arguments that sentence-transformers hands to transformers when it loads the folder. Only those
+// pass that do not change the result, such as the choice of transformers' code, of its way to
+// compute, or of the weights' type in memory. Others are refused.
 void ReadArguments(JsonMembers& members, std::string_view key) {
   constexpr std::array<std::string_view, 9> kHarmless = {
       "add_pooling_layer", "attn_implementation", "dtype",

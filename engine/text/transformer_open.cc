@@ -73,7 +73,7 @@ Status ReadPooledVectors(const Opening& opening, const ModuleEntry* module,
   return {};
 }
 
-// Kinds without a Pooling have vectors of texts where the options pool.
+// A folder without a Pooling module gives vectors of texts only if OpenOptions::pooling is set.
 Status ReadWantedPooling(const Opening& opening, TextEncoder::Impl* impl) {
   if (opening.options.pooling.empty()) return {};
   return ReadPooledVectors(opening, nullptr, impl);

@@ -27,6 +27,10 @@ nb::object ExceptionOf(encore::ErrorCode code) {
       break;
     case encore::ErrorCode::kUnsupported:
       break;
+    case encore::ErrorCode::kCancelled:
+      return nb::module_::import_("concurrent.futures").attr("CancelledError");
+    case encore::ErrorCode::kDeadlineExceeded:
+      return nb::borrow(PyExc_TimeoutError);
   }
   return nb::module_::import_("pyencore._errors").attr(name);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // bf16 and f16 numbers as their 16 bits, to and from float: the same bits on every machine and in
-// every rounding mode.
+// every rounding mode; F16ToF32 only in modes that keep denormals.
 
 #ifndef ENCORE_ENGINE_BASE_BF16_H_
 #define ENCORE_ENGINE_BASE_BF16_H_

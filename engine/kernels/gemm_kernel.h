@@ -140,7 +140,7 @@ struct GemmKernel {
   static constexpr size_t kMaxWideMr = 2;
   // Rows [0, rows) of a slice, rows >= 1, of panels NV vectors wide: by microtiles, or by a kernel
   // of all rows at once. Slices are cut at multiples of 16 groups. Of integers, init_scale and
-  // scale are null. The pointers in `slice` are those of row 0; after the call they are others.
+  // scale are null. The pointers in `slice` are those of row 0; after the call they may be others.
   using RunFn = void (*)(GemmTile& slice, size_t rows);
   // Packs columns [0, cols) of a K x N matrix into a panel [groups, nr, kr]; see gemm_pack-inl.h.
   // Element (k, n) of the source is b[k * stride_k + n * stride_n]; columns past cols and what

@@ -20,14 +20,14 @@ void Activate(const TileEpilogue& out, size_t rows) {
   }
 }
 
-const char* const kLineInL1 = reinterpret_cast<const char*>(kZeroRow);
+const char* LineInL1() { return reinterpret_cast<const char*>(kZeroRow); }
 
 }  // namespace
 
 void RunBlock(BlockFn block, size_t column_bytes, GemmTile& slice, size_t rows) {
   const char* const prefetch = slice.in.prefetch;
   slice.in.prefetch_step = prefetch != nullptr ? slice.in.ldb * column_bytes : 0;
-  if (prefetch == nullptr) slice.in.prefetch = kLineInL1;
+  if (prefetch == nullptr) slice.in.prefetch = LineInL1();
   block(slice, rows);
   Activate(slice.out, rows);
   slice.in.prefetch = prefetch;
@@ -54,7 +54,7 @@ void RunSlice(const WidthKernels& kernels, GemmTile& slice, size_t rows) {
   TilePrefetch lines = kNoLine;
   in.prefetch_step = 0;
   if (prefetch == nullptr) {
-    in.prefetch = kLineInL1;
+    in.prefetch = LineInL1();
   } else {
     lines = split.parts < std::max<size_t>(1, group_bytes / 64) ? kAllLines : kOneLine;
     in.prefetch_step = DivCeil(group_bytes, split.parts);

@@ -41,7 +41,8 @@ struct WidthKernels {
 void RunSlice(const WidthKernels& kernels, GemmTile& slice, size_t rows);
 void RunBlock(BlockFn block, size_t column_bytes, GemmTile& slice, size_t rows);
 
-// From `rows` rows to those below them, but for the gate, which only RunSlice reads.
+// From `rows` rows to those below them, but for the gate, which is applied to all rows at once or
+// by RunSlice.
 inline void SkipRows(GemmTile& t, size_t nv, size_t rows) {
   t.in.a = t.in.a.From(rows);
   t.in.init += rows * t.in.ld_init;

@@ -136,9 +136,9 @@ Result<Classifier> Classifier::OfLogits(const ModelSpec& model, const LogitScore
   ENCORE_RETURN_IF_ERROR(ViewTable(name, {vocabulary, d_model}, tensors, &table));
   ENCORE_ASSIGN_OR_RETURN(Tensor row, Tensor::Create(DType::kF32, {1, d_model}));
   auto* const weights = static_cast<float*>(row.data());
+  const FpEnvScope default_modes;
   ReadTableRow(table, score.true_token, weights);
   if (score.false_token) {  // x . a - x . b = x . (a - b)
-    const FpEnvScope default_modes;
     std::vector<float> other(d_model);
     ReadTableRow(table, *score.false_token, other.data());
     for (size_t i = 0; i < d_model; ++i) weights[i] -= other[i];

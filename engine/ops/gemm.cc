@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The loops of the matrix product, from blocks of rows and panels down to microtiles.
+// The loops of the matrix product, from blocks of rows and panels down to slices of K.
 
 #include "engine/ops/gemm.h"
 

@@ -18,12 +18,12 @@ const CacheSizes& MachineCaches() {
 
 GemmBlocking ChooseGemmBlocking(const CacheSizes& caches, size_t k, size_t nr, size_t group_bytes) {
   // A slice of a panel (kc * nr groups) is read again for every tile of rows, and a block of A (mc
-  // * kc groups) again for every panel: both should stay in L2, with room for the next panel. Half
-  // an unknown L2 counts as a megabyte.
+  // * kc groups) again for every panel: both should stay in L2, with room for the next panel. An
+  // unknown L2 counts as half a megabyte.
   const size_t l2_groups = (caches.l2 != 0 ? caches.l2 : size_t{512} << 10) / group_bytes;
   const size_t kc_max = std::clamp(RoundUp(l2_groups / 4 / nr, 64), size_t{256}, size_t{1024});
   const size_t slices = std::max<size_t>(1, DivCeil(k, kc_max));
-  // All slices but the last are whole steps of every kernel (GemmKernel::RowsFn).
+  // All slices but the last are whole steps of every kernel (GemmKernel::RunFn).
   const size_t kc = slices == 1 ? std::max<size_t>(1, k) : RoundUp(DivCeil(k, slices), 16);
   const size_t mc = std::clamp(l2_groups / 2 / kc / 16 * 16, size_t{32}, kMaxMc);
   return {mc, kc};

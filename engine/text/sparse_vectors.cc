@@ -5,6 +5,7 @@
 // time, and keeps the maximum or sum of each column.
 
 #include "engine/text/sparse_vectors.h"
+#include "engine/platform/call_stop.h"
 
 #include <algorithm>
 #include <array>
@@ -170,14 +171,16 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
 }
 
 Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
-                       const TokenizeOptions& tokenize, size_t most, SparseRows* rows,
-                       TextCounts* counts) {
+                       const TokenizeOptions& tokenize, const Executor& executor, size_t most,
+                       SparseRows* rows, TextCounts* counts) {
+  CallStop stop(executor);
   counts->tokens.assign(inputs.size(), 0);
   counts->cut.assign(inputs.size(), 0);
   const auto* const weights = static_cast<const float*>(side.weights.data());
   const size_t vocabulary = side.weights.shape()[0];
   Tokens tokens;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (stop.Look()) return stop.status();
     const std::string joined = std::string(inputs.prompt) + std::string(inputs.texts[i]);
     const Status status = side.tokenizer.Encode(joined, &tokens, tokenize);
     if (!status.ok()) {
@@ -249,8 +252,8 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
                              : impl.max_length;
     const TokenizeOptions tokenize = MakeTokenizeOptions(
         options, options.max_length > 0 ? options.max_length : limit, /*special=*/false);
-    ENCORE_RETURN_IF_ERROR(
-        EncodeByWeights(*impl.sparse.query, inputs, tokenize, most, &rows, &counts));
+    ENCORE_RETURN_IF_ERROR(EncodeByWeights(*impl.sparse.query, inputs, tokenize, options.executor,
+                                           most, &rows, &counts));
   } else if (impl.sparse.by_token) {
     ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &rows, &counts));
     for (std::vector<SparseEntry>& row : rows) KeepLargest(most, &row);

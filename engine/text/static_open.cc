@@ -77,13 +77,12 @@ Result<NewImpl> OpenTable(const Opening& opening) {
   ENCORE_ASSIGN_OR_RETURN(TextModel model,
                           TextModel::OpenStatic(found.folder, options, &reading.decisions));
   NoteCache(options, reading);
-  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
+  ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenWrittenTokenizer(found.folder));
   for (const Decision& decision : tokenizer.Describe()) {
     if (decision.what != "truncation") reading.decisions.push_back(decision);  // noted below
   }
-  NewImpl impl(new TextEncoder::Impl{.model = std::move(model),
-                                     .tokenizer = std::move(tokenizer),
-                                     .normalize = options.normalize});
+  NewImpl impl(new TextEncoder::Impl{
+      .model = std::move(model), .tokenizer = tokenizer, .normalize = options.normalize});
   ENCORE_ASSIGN_OR_RETURN(impl->max_length,
                           ChooseLength(found.folder, options.max_length, found.model2vec, reading));
   ENCORE_ASSIGN_OR_RETURN(impl->config, ReadSentenceConfig(found, reading));

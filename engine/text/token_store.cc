@@ -210,7 +210,10 @@ Status TokenStore::Fill(const Tokenizer& tokenizer, const TextModel& model, bool
   if (threads == 1) {
     Work(job, 0);
   } else {
-    (void)RunParallel(executor, threads, [&](size_t i) { Work(job, i); });  // Work looks at stop
+    // Work looks at `stop` itself. A look before it would leave texts out that `stop` knows nothing
+    // of.
+    ENCORE_RETURN_IF_ERROR(
+        RunParallel(executor.WithoutStop(), threads, [&](size_t i) { Work(job, i); }));
   }
   ENCORE_RETURN_IF_ERROR(stop.status());
   const size_t at = failed.load();

@@ -222,10 +222,10 @@ Result<NewImpl> OpenFeatures(const Opening& opening) {
 Result<NewImpl> OpenLate(const Opening& opening) {
   const auto& [found, options, reading] = opening;
   ENCORE_ASSIGN_OR_RETURN(const LateSettings settings, ReadLateSettings(found, reading));
-  ENCORE_ASSIGN_OR_RETURN(Tokenizer tokenizer, OpenLateTokenizer(found, settings));
+  ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenLateTokenizer(found, settings));
   ModelExtras extras;
   if (found.kind == FolderKind::kStanford) extras.read_later = kStanfordProjection;
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, std::move(tokenizer), extras));
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, tokenizer, extras));
   settings.AddPrefixes(&impl->config);
   impl->config.truncate_dim = {};
   ENCORE_ASSIGN_OR_RETURN(impl->after, ReadLateModules(found, settings, impl->model.hidden_width(),

@@ -10,8 +10,9 @@
 //   encore_encode(model, texts, 2, NULL, vectors, 2 * 384, NULL, NULL);
 //   encore_free(model);
 //
-// Binary interface. Only these types cross it: pointers, size_t, int32_t, float, and structs of
-// them with C's layout; constants are macros. What is here keeps its name, order and meaning.
+// Binary interface. Only these types cross it: pointers, size_t, int32_t, float, double, and
+// structs of them with C's layout; constants are macros. What is here keeps its name, order and
+// meaning.
 // Functions may be added, and fields at the ends of option structs; ENCORE_C_API_VERSION then
 // grows by one. A program that was compiled with an older header runs with a newer library. One
 // that needs an addition asks encore_c_api_version().

@@ -25,11 +25,12 @@ class WorkerThreads;
 // threads and in any order (one after another is fine), and returns when all calls have returned.
 // `pool` is the host's own. A call of encore's library makes one such loop. Whichever call of body
 // begins first leads the work, the others take tasks of it until it ends; one that begins late or
-// never leaves its part to the others. None may run on after the loop has returned.
-// It may throw, once none of its calls runs any more. std::bad_alloc and std::length_error then
-// make the library's call return kOutOfMemory, and anything else passes through it to its caller.
-// What outputs hold is undefined then; encoders, workspaces and the executor may be used again.
-// `body` never throws.
+// never leaves its part to the others. None may run on after the loop has returned. A loop keeps
+// its threads for the whole call: a body of RunParallel must not start another one on the same
+// pool, unless whoever starts a loop works on it too. It may throw, once none of its calls runs any
+// more. std::bad_alloc and std::length_error then make the library's call return kOutOfMemory, and
+// anything else passes through it to its caller. What outputs hold is undefined then; encoders,
+// workspaces and the executor may be used again. `body` never throws.
 using ParallelFor = void (*)(void* pool, size_t count, void (*body)(void* context, size_t i),
                              void* context);
 
@@ -86,8 +87,7 @@ class ENCORE_API Executor {
   // deadline with kDeadlineExceeded. Every thread looks before each task, so a call returns when
   // the tasks that have begun are done: a task computes some 128 rows of one layer at most. What
   // outputs hold is undefined then; all else may be used again. `stop` may be set by any thread and
-  // is never written by encore; it must outlive the calls.
-  // Opening a model is not stopped.
+  // is never written by encore; it must outlive the calls. Opening a model is not stopped.
   //   std::atomic<bool> stop = false;
   //   model.Encode(texts, {.executor = pool.executor().WithStop(&stop)});
   Executor WithStop(const std::atomic<bool>* stop) const {

@@ -280,7 +280,7 @@ TEST(GemmTypesTile, ManyRowsToTheBit) {
       }
     }
   });
-  if (cases == 0) GTEST_SKIP() << "no kernel of this machine takes all rows at once";
+  EXPECT_GT(cases, 0u);
 }
 
 // So long that lines of C are asked for early; and integers at the ends of their ranges.

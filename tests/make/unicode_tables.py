@@ -230,7 +230,8 @@ def compositions(decomposed):
         first = compose(parts[:-1])
         assert len(first) == 1, hex(c)
         pair = ord(first), ord(parts[-1])
-        slot = (pair[0] << 32 | pair[1]) * 0x9E3779B97F4A7C15 % 2**64 >> 53  # CompositionSlot
+        # As Compose in unicode.cc.
+        slot = (pair[0] << 32 | pair[1]) * 0x9E3779B97F4A7C15 % 2**64 >> 53
         while slots[slot] != (0, 0, 0):
             slot = (slot + 1) % len(slots)
         slots[slot] = *pair, c

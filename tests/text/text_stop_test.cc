@@ -11,9 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "encore/multi_vector_encoder.h"
 #include "encore/text_encoder.h"
 #include "tests/support/executors.h"
 #include "tests/support/text_case.h"
+#include "tests/text/head_folders.h"
 
 namespace encore {
 namespace {
@@ -27,23 +29,40 @@ std::vector<std::string> TextsToStop() {
   return many;
 }
 
+// Of models that have computed nothing yet, so that no earlier call's results are there.
 TEST(TextStopTest, EveryCallReturnsTheStop) {
-  std::atomic<bool> stop = true;
-  const Executor stopped = Executor::Inline().WithStop(&stop);
   const std::vector<std::string> texts = TextsToStop();
   const TextFolder base;
-  const Result<TextEncoder> model =
-      TextEncoder::Open(base.path(), {.executor = stopped});  // opening is not stopped
-  ASSERT_TRUE(model.ok()) << model.status();
-  const EncodeOptions encode{.executor = stopped};
-  EXPECT_EQ(model->Encode(texts, encode).status().code(), ErrorCode::kCancelled);
-  EXPECT_EQ(model->EncodeTokens(texts[0], encode).status().code(), ErrorCode::kCancelled);
-  EXPECT_EQ(model->Encode({texts[0]}, encode).status().code(), ErrorCode::kCancelled);
   const TextFolder reranker("reranker");
-  const Result<TextEncoder> scores = TextEncoder::Open(reranker.path());
-  ASSERT_TRUE(scores.ok()) << scores.status();
-  EXPECT_EQ(scores->Score("a query", texts, {.executor = stopped}).status().code(),
-            ErrorCode::kCancelled);
+  for (const auto& [name, executor] : Executors()) {
+    SCOPED_TRACE(name);
+    std::atomic<bool> stop = true;
+    const Executor stopped = executor.WithStop(&stop);
+    const Result<TextEncoder> model =
+        TextEncoder::Open(base.path(), {.executor = stopped});  // opening is not stopped
+    ASSERT_TRUE(model.ok()) << model.status();
+    const EncodeOptions encode{.executor = stopped};
+    EXPECT_EQ(model->Encode(texts, encode).status().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(model->EncodeTokens(texts[0], encode).status().code(), ErrorCode::kCancelled);
+    EXPECT_EQ(model->Encode({texts[0]}, encode).status().code(), ErrorCode::kCancelled);
+    const Result<TextEncoder> scores = TextEncoder::Open(reranker.path());
+    ASSERT_TRUE(scores.ok()) << scores.status();
+    EXPECT_EQ(scores->Score("a query", texts, {.executor = stopped}).status().code(),
+              ErrorCode::kCancelled);
+    const Result<TextEncoder> m3 = TextEncoder::Open(FolderOf("m3"));
+    ASSERT_TRUE(m3.ok()) << m3.status();
+    EXPECT_EQ(m3->EncodeSparse(texts, {.executor = stopped}).status().code(),
+              ErrorCode::kCancelled);
+    const Result<TextEncoder> names = TextEncoder::Open(FolderOf("ner_bert"));
+    ASSERT_TRUE(names.ok()) << names.status();
+    EXPECT_EQ(names->FindEntities(texts, {.executor = stopped}).status().code(),
+              ErrorCode::kCancelled);
+    const Result<MultiVectorEncoder> late =
+        MultiVectorEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/late/stanford");
+    ASSERT_TRUE(late.ok()) << late.status();
+    EXPECT_EQ(late->Encode(texts, encode, TextTask::kDocument).status().code(),
+              ErrorCode::kCancelled);
+  }
 }
 
 TEST(TextStopTest, StoppedAtAnyMomentTheNextCallIsRight) {

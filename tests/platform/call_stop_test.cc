@@ -67,7 +67,7 @@ TEST(CallStopTest, ADeadlineEndsACall) {
   for (const auto& [name, executor] : Executors()) {
     SCOPED_TRACE(name);
     std::atomic<int> ran = 0;
-    const auto run = [&](Clock::time_point deadline, size_t count) {
+    const auto run = [&, executor = executor](Clock::time_point deadline, size_t count) {
       ran = 0;
       return RunParallel(executor.WithDeadline(deadline), count,
                          [&](size_t) {

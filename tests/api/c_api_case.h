@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cstddef>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ inline constexpr size_t kD = 32;
 inline constexpr size_t kMaxLength = 24;
 
 inline encore_text Text(const std::string& text) { return {text.data(), text.size()}; }
+inline encore_text Text(const char* text) { return {text, std::strlen(text)}; }
 
 inline std::vector<encore_text> Views(const std::vector<std::string>& texts) {
   std::vector<encore_text> views;

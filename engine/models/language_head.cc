@@ -23,7 +23,7 @@ TensorView<T> RowRange(const TensorView<T>& view, size_t begin, size_t end) {
                        Shape(end - begin, view.dim(1)), view.strides());
 }
 
-Status CheckPlan(const ModelSpec& model) {
+Status CheckSpec(const ModelSpec& model) {
   const LanguageHeadSpec& spec = model.language;
   const std::string file(kConfigFile);
   if (spec.decoder.empty()) {
@@ -97,7 +97,7 @@ Status LanguageHead::ReadTransform(const ModelSpec& model, const std::string& no
 
 Result<LanguageHead> LanguageHead::Create(const ModelSpec& model, ModelTensors* tensors,
                                           std::vector<Decision>* decisions) {
-  ENCORE_RETURN_IF_ERROR(CheckPlan(model));
+  ENCORE_RETURN_IF_ERROR(CheckSpec(model));
   const LanguageHeadSpec& spec = model.language;
   LanguageHead head;
   head.vocab_size_ = model.embeddings.vocab_size;

@@ -211,11 +211,13 @@ class FaultInjection : public testing::Test {
   size_t Inject(
       const std::string& name, const std::function<Status()>& call,
       const std::function<void()>& check = [] {}) {
+    const size_t before = Entries("/proc/self/task");
     const Status first = call();
     EXPECT_TRUE(first.ok()) << name << " with all it wants: " << first;
     check();
     const size_t files = Entries("/proc/self/fd");
-    const size_t threads = Entries("/proc/self/task");
+    // The system may list a thread that was joined for a moment more.
+    const size_t threads = ThreadsNow(before);
     size_t met = 0;
     for (const Kind kind :
          {Kind::kMemory, Kind::kMapping, Kind::kOpen, Kind::kThread, Kind::kSync, Kind::kName}) {
@@ -243,7 +245,7 @@ class FaultInjection : public testing::Test {
             EXPECT_NE(status.message(), "");
           }
           EXPECT_EQ(Entries("/proc/self/fd"), files) << "files stay open";
-          EXPECT_EQ(ThreadsNow(threads), threads) << "threads are left";
+          EXPECT_LE(ThreadsNow(threads), threads) << "threads are left";
           if (HasFailure()) return met;
         }
       }

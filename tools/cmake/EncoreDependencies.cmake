@@ -46,17 +46,17 @@ if(ENCORE_BUILD_TESTS OR ENCORE_BUILD_TOOLS OR ENCORE_BUILD_BENCHMARKS)
   find_package(Threads REQUIRED)
 endif()
 
-# Part of the toolchain as well. encore_openmp_libraries are the runtime's own libraries,
-# plain names where the compiler finds them by itself: one file compiles with OpenMP, and whoever
-# links a static encore, with whatever compiler, needs that runtime and no OpenMP flags.
+# Part of the toolchain as well. encore_openmp_libraries are the runtime's own libraries: one file
+# compiles with OpenMP, and whoever links a static encore, with whatever compiler, needs that
+# runtime and no OpenMP flags. Every compiler finds GCC's by its plain name, and LLVM's only its
+# own.
 set(encore_openmp_libraries "")
 if(ENCORE_OPENMP)
   find_package(OpenMP COMPONENTS CXX QUIET)
   if(OpenMP_CXX_FOUND)
     message(STATUS "encore: OpenMP ${OpenMP_CXX_VERSION}")
     foreach(name IN LISTS OpenMP_CXX_LIB_NAMES)
-      get_filename_component(folder "${OpenMP_${name}_LIBRARY}" DIRECTORY)
-      if(folder IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+      if(name MATCHES "^(gomp|pthread)$")
         list(APPEND encore_openmp_libraries "${name}")
       else()
         list(APPEND encore_openmp_libraries "${OpenMP_${name}_LIBRARY}")

@@ -45,14 +45,27 @@ class Examples(unittest.TestCase):
     def test_semantic_search_finds_the_text_itself(self):
         for i, text in enumerate(TEXTS):
             lines = self.run_program("semantic_search", self.base, self.documents, text)
-            self.assertEqual(len(lines), 3)
+            self.assertEqual(len(lines), 4)
             self.assertEqual(lines[0], "1.0000  " + TEXTS[i])
-            scores = [float(line.split()[0]) for line in lines]
+            scores = [float(line.split()[0]) for line in lines[:3]]
             self.assertEqual(scores, sorted(scores, reverse=True))
+            self.assertRegex(lines[3], r"^3 documents in \d+\.\d+ ms$")
         self.assert_refused("semantic_search", "/nowhere", self.documents, "x", about="/nowhere")
         self.assert_refused("semantic_search", self.base, "/nowhere", "x", about="/nowhere",
                             status=2)
         self.assert_refused("semantic_search", about="usage", status=2)
+
+    def test_semantic_search_finds_the_text_in_any_block(self):
+        # The index has blocks of 1,024 documents, the last of which has fewer.
+        documents = pathlib.Path(self.folder.name) / "blocks.txt"
+        for i in (0, 249, 250, 1023, 1024, 2047, 2048, 2049):
+            texts = ["on the mat"] * 2050
+            texts[i] = TEXTS[1]
+            documents.write_text("\n".join(texts) + "\n")
+            lines = self.run_program("semantic_search", self.base, documents, TEXTS[1])
+            self.assertEqual(lines[0], "1.0000  " + TEXTS[1])
+            self.assertNotIn("1.0000", lines[1])
+            self.assertRegex(lines[3], r"^2050 documents in \d+\.\d+ ms$")
 
     def test_latency_loop_gives_the_same_bits_on_any_threads(self):
         texts = "\n".join(TEXTS * 5) + "\n"
@@ -70,6 +83,23 @@ class Examples(unittest.TestCase):
         self.assert_refused("latency_loop", "/nowhere", about="/nowhere")
         self.assert_refused("latency_loop", self.base, 0, about="found 0 threads", status=2)
         self.assert_refused("latency_loop", self.base, about="found no text", status=2)
+
+    def test_reload_serves_on(self):
+        texts = "\n".join(TEXTS) + "\n"
+        cache = pathlib.Path(self.folder.name) / "cache"
+        for arguments in ((), (cache,)):
+            lines = self.run_program("reload", self.base, 0.5, *arguments, texts=texts)
+            self.assertEqual([line.split()[0] for line in lines], ["alone", "reloading", "reloads"])
+            for line in lines:
+                self.assertRegex(line, r" \d+ calls   p50 +\d+\.\d+   p99 +\d+\.\d+   "
+                                       r"max +\d+\.\d+ ms$")
+            self.assertEqual([line.split()[1] for line in lines[:2]], ["30", "30"])
+            self.assertGreater(int(lines[2].split()[1]), 0)
+        self.assertTrue(list(cache.iterdir()))
+        self.assert_refused("reload", "/nowhere", about="found no text", status=2)
+        self.assert_refused("reload", self.base, 0, about="found 0 seconds", status=2)
+        lines = self.run_program("reload", "/nowhere", texts=texts, status=1)
+        self.assertIn("/nowhere", lines[0])
 
     def test_reranker_prints_the_best_first(self):
         folder = self.root / "tests/data/text/reranker"

@@ -106,6 +106,21 @@ class ENCORE_API Executor {
   const std::atomic<bool>* stop() const { return stop_; }                       // null: none
   std::chrono::steady_clock::time_point deadline() const { return deadline_; }  // max(): none
 
+  // The same threads for calls that can wait, e.g. indexing beside queries on one ThreadPool:
+  //   model.Encode(documents, {.executor = pool.executor().InBackground()});  // on one thread
+  //   model.Encode({query}, {.executor = pool.executor()});  // on another
+  // A background call that is alone uses all of the pool's threads. While a call without this mark
+  // runs, threads that it wants leave the background one within some 0.1 ms, and the caller of the
+  // background call sleeps if no core is left for it; it goes on once the urgent calls are done, or
+  // a little every 0.1 s. Only calls of one ThreadPool know of each other: with other executors the
+  // mark changes nothing. It changes no thread's priority in the system.
+  Executor InBackground() const {
+    Executor executor = *this;
+    executor.background_ = true;
+    return executor;
+  }
+  bool background() const { return background_; }
+
   Kind kind() const { return kind_; }
   // How many pieces of work may run at once; at least 1. Workspace sizes depend on it.
   int threads() const { return threads_; }
@@ -119,6 +134,7 @@ class ENCORE_API Executor {
   void* pool_ = nullptr;
   const std::atomic<bool>* stop_ = nullptr;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  bool background_ = false;
 };
 
 // Calls body(context, i) exactly once for every i in [0, count) on the executor's threads, in any

@@ -139,7 +139,7 @@ def test_help_tells_the_rule(capsys):
     with pytest.raises(SystemExit):
         main(["compare", "--help"])
     out = capsys.readouterr().out
-    for words in ("bootstrap", "noise band", "--out", "in turns", "  python -m pyencore.lab"):
+    for words in ("order statistics", "noise band", "--out", "turns", "  python -m pyencore.lab"):
         assert words in out
     assert max(map(len, out.splitlines())) <= 100
 

@@ -18,9 +18,7 @@ from pyencore.lab.comparison import (
     SAME,
     SLOWER,
     TOO_FEW,
-    compare_in_turns,
     pair_rows,
-    ratio_of_rounds,
     ratio_of_speeds,
 )
 from synthetic_report import noisy_run, synthetic_report
@@ -58,19 +56,14 @@ def test_the_interval_holds_the_truth():
     assert max(ratio.high / ratio.low for ratio in ratios) < 1.08
 
 
-def test_draws_are_the_same_each_time():
-    random = np.random.default_rng(8)
-    base, other = random.lognormal(0, 0.05, (2, 20))
-    assert ratio_of_speeds(base, other) == ratio_of_speeds(base, other)
-
-
 def test_few_slots_say_little():
     many = [1.0] * 20
     assert not ratio_of_speeds(many, [1.0, 1.0]).enough
     assert not ratio_of_speeds([2.0], many).enough
-    three = ratio_of_speeds(many, [1.0, 1.0, 1.3])
-    assert three.enough
-    assert three.low <= 1 / 1.3
+    assert not ratio_of_speeds(many, [1.0] * 5).enough
+    six = ratio_of_speeds(many, [1.0] * 5 + [1.3])
+    assert six.enough
+    assert six.low == pytest.approx(1 / 1.3)
 
 
 # ---- Verdicts -----------------------------------------------------------------------------------
@@ -179,7 +172,7 @@ def test_what_slows_one_row_for_a_while_may_slow_all_of_another():
 def test_few_slots_get_no_verdict():
     pairing = compared(synthetic_report(1, slots=2), synthetic_report(2, speed=2, slots=2))
     assert pairing.count(TOO_FEW) == len(pairing.rows)
-    assert "too few slots" in pairing.summary()
+    assert "90 with too few to tell" in pairing.summary()
 
 
 def test_recorded_runs_of_one_program_do_not_differ():
@@ -189,7 +182,8 @@ def test_recorded_runs_of_one_program_do_not_differ():
     assert pairing.same_machine
     assert len(pairing.rows) == 2
     assert [row.verdict for row in pairing.rows] == [SAME, SAME]
-    assert pairing.rows[0].ratio.high < 0.8
+    assert pairing.rows[0].ratio.value < 0.8
+    assert pairing.rows[0].ratio.high < 0.81
 
 
 def test_recorded_avx512_is_twice_as_fast_as_avx2():
@@ -204,35 +198,6 @@ def test_recorded_avx512_is_twice_as_fast_as_avx2():
 def test_a_recorded_busy_run_is_inconclusive():
     pairing = compared(recorded("best"), recorded("busy"))
     assert [row.verdict for row in pairing.rows] == [INCONCLUSIVE] * 2
-
-
-# ---- In turns -----------------------------------------------------------------------------------
-
-def rounds_of(speed, count=5, drift=0.2):
-    """The machine's speed changes from round to round by far more than the programs differ."""
-    random = np.random.default_rng(4)
-    for i in range(count):
-        machine = float(np.exp(drift * random.standard_normal()))
-        yield tuple(synthetic_report(2 * i + j + 1, speed=machine * own, slot_noise=0.01,
-                                     threads=(1,)) for j, own in enumerate((1, speed)))
-
-
-def test_turns_find_what_a_drifting_machine_hides():
-    pairing = compare_in_turns(list(rounds_of(1.05)))
-    assert pairing.count(FASTER) == len(pairing.rows)
-    assert all(1.03 < row.ratio.value < 1.07 for row in pairing.rows)
-    assert len(pairing.rows[0].base["slots"]) == 5 * 25
-    assert has(pairing.notes(), "5 rounds")
-
-
-def test_turns_of_one_program_do_not_differ():
-    pairing = compare_in_turns(list(rounds_of(1.0)))
-    assert pairing.count(SAME) == len(pairing.rows)
-
-
-def test_two_rounds_are_too_few():
-    assert not ratio_of_rounds([[1.0]] * 2, [[1.0]] * 2).enough
-    assert compare_in_turns(list(rounds_of(1.5, count=2))).rows[0].verdict == TOO_FEW
 
 
 # ---- Pairs --------------------------------------------------------------------------------------

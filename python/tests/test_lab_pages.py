@@ -244,7 +244,7 @@ def test_a_comparison_has_a_row_for_each_pair():
                                                                          str(row.band)]
         assert line[9] == row.verdict_text
         assert line[9].startswith("faster 1.")
-    assert "bootstrap" in " ".join(cells.words), "the rule is told"
+    assert "order statistics" in " ".join(cells.words), "the rule is told"
     assert lab.ratios(pairings[0]).as_bytes().decode().count("faster") == 91
 
 

@@ -7,7 +7,7 @@
     lab.compare([report, lab.load("after.json")])[0].summary()
 
 Or from a shell: python -m pyencore.lab report|compare|attention. Needs the extra
-[plots]: matplotlib, scipy, Jinja2 and jsonschema.
+[plots]: matplotlib, Jinja2 and jsonschema.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .attention import heads, steps, weights
     from .attention import load as load_attention
-    from .comparison import Pairing, compare, compare_in_turns
+    from .comparison import Pairing, compare
     from .figures import latency, ratios, roofline, scaling, speed
-    from .measure import attend, bench, everything, find_encore, in_turns
+    from .measure import attend, bench, everything, find_encore
     from .pages import attention_page, comparison_page, report_page
     from .reports import LabError, check, load, schema
     from .style import Figure
+    from .turns import compare_in_turns, in_turns
 
 # Loaded when they are first asked for: what needs no figures starts without matplotlib.
 _WHERE = {
     "attention": ("heads", "steps", "weights"),
-    "comparison": ("Pairing", "compare", "compare_in_turns"),
+    "comparison": ("Pairing", "compare"),
     "figures": ("latency", "ratios", "roofline", "scaling", "speed"),
-    "measure": ("attend", "bench", "everything", "find_encore", "in_turns"),
+    "measure": ("attend", "bench", "everything", "find_encore"),
     "pages": ("attention_page", "comparison_page", "report_page"),
     "reports": ("LabError", "check", "load", "schema"),
     "style": ("Figure",),
+    "turns": ("compare_in_turns", "in_turns"),
 }
 
 __all__ = [

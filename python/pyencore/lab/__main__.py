@@ -30,13 +30,14 @@ bench/peers/compare.py.
 
 COMPARE = """\
 The first run is the base: every further one is compared with it, row by row. A run is a report, or
-an encore program, which is run: two programs run in turns, A B A B, with the flags of
-`encore bench` behind --. Rows belong together that agree in engine, workload and its sizes, layers,
-sequences, tokens, precision, AMX for bf16, threads, weights and target; where the best targets of
-two reports differ, their rows are compared as well.
+an encore program, which is run: two programs run in turns, with the flags of `encore bench` behind
+--, until every row has a verdict; with short turns (--seconds 0.05) that is soonest. Rows belong
+together that agree in engine, workload and its sizes, layers, sequences, tokens, precision, AMX for
+bf16, threads, weights and target; where the best targets of two reports differ, their rows are
+compared as well.
 
   python -m pyencore.lab compare before.json after.json --out page.html
-  python -m pyencore.lab compare old/bin/encore new/bin/encore --rounds 5 -- --workload base_1x128
+  python -m pyencore.lab compare old/bin/encore new/bin/encore -- --workload base_1x128
   python -m pyencore.lab compare report.json report.json --precision f32,int8
 """
 
@@ -73,14 +74,16 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--quick", action="store_true", help="fewer workloads and shorter rows")
     report.add_argument("--encore", metavar="PROGRAM", help="the encore command")
 
-    import pyencore.lab.comparison as comparison
+    from pyencore.lab import comparison, turns
     compare = add("compare", "runs side by side: ratios, and which are real",
                   COMPARE + "\n" + textwrap.fill(comparison.RULE, 100))
     compare.add_argument("runs", nargs="+", metavar="RUN", help="reports, or two programs")
     compare.add_argument("--precision", metavar="A,B",
                          help="rows of the base in the first, of the others in the second")
-    compare.add_argument("--rounds", type=int, default=5, metavar="N",
-                         help="of two programs in turns [5]")
+    compare.add_argument("--rounds", type=int, metavar="N",
+                         help="of two programs in turns, at most [as many as they need]")
+    compare.add_argument("--budget", type=float, default=turns.BUDGET_MINUTES, metavar="MINUTES",
+                         help=f"for them, at most [{turns.BUDGET_MINUTES:.0f}]")
     compare.add_argument("--format", choices=("table", "markdown", "json"), default="table",
                          help="what is printed")
 
@@ -158,7 +161,7 @@ def _is_program(path: str) -> bool:
 
 
 def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
-    from . import comparison, measure, reports
+    from . import comparison, measure, reports, turns
     from .reports import LabError
     names = args.runs
     if not 2 <= len(names) <= MOST_RUNS:
@@ -173,8 +176,9 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
     precisions = args.precision.split(",") if args.precision else []
     if precisions and len(precisions) != 2:
         raise LabError(f"--precision: found '{args.precision}', wanted two: f32,int8")
-    if args.rounds < 1:
-        raise LabError(f"--rounds: found {args.rounds}, wanted 1 or more")
+    if (args.rounds is not None and args.rounds < 1) or not args.budget >= 0:
+        raise LabError(f"found --rounds {args.rounds} and --budget {args.budget:g}, wanted 1 round "
+                       "or more, and no negative time")
     _want_outputs(args, names)
 
     def kept(report: reports.Report, i: int, name: str) -> reports.Report:
@@ -182,10 +186,12 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
                 report)
 
     if programs:
-        rounds = measure.in_turns((names[0], names[1]), args.rounds, rest, _tell)
-        rounds = [(kept(a, 0, names[0]), kept(b, 1, names[1])) for a, b in rounds]
-        runs = list(rounds[0])
-        pairings = [comparison.compare_in_turns(rounds, (names[0], names[1]))]
+        def bench(letter: str) -> reports.Report:
+            i = "AB".index(letter)
+            return kept(measure.bench(names[i], rest), i, names[i])
+
+        pairing = turns.until_told(bench, names, args.rounds, args.budget, _tell).pairing()
+        runs, pairings = [pairing.base, pairing.other], [pairing]
     else:
         runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
         pairings = comparison.compare(runs, names)

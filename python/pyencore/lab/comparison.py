@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import math
 import statistics
 from collections.abc import Iterator, Sequence
@@ -17,24 +18,27 @@ from .reports import LabError, Report, Row, explained
 
 RULE = (
     "A row's ratio is the median of A's slots (each the median of some 20 ms) over that of B's, "
-    "with the 95 % interval of scipy's bootstrap; where the programs ran in turns (A B A B), it is "
-    "the median of the rounds' ratios. "
-    "Its noise band is what runs of one program differ by: 1 % in turns, and otherwise the most of "
-    "3 %, half of both runs' drifts, the time that other work took (a factor of 2 where it wanted "
-    "the row's cores) and what rows on as many threads moved by while they were measured; on one "
-    "machine it also reaches to the ratio of the two runs' roofs. "
+    "with a 95 % interval of order statistics; where the programs ran in turns, it is the median "
+    "of the rounds' ratios, with the interval that leaves 1 % for any wrong verdict in the "
+    "comparison, whatever the number of its rows and rounds. "
+    "Its noise band is what runs of one program differ by: in turns 1 %, and where other work took "
+    "more than 5 % of the time also what A's rounds differ by from one to the next; otherwise the "
+    "most of 3 %, half of both runs' drifts, the time that other work took (a factor of 2 where it "
+    "wanted the row's cores) and what rows on as many threads moved by while they were measured; "
+    "on one machine it then also reaches to the ratio of the two runs' roofs. "
     "A row is faster or slower where its whole interval lies outside its band; otherwise there is "
-    "no real difference, or nothing can be told: \"inconclusive\" where other work took more than "
-    "5 % of either run, \"too few slots\" below 3.")
+    "no real difference (in turns: where the whole interval lies within 3 % of 1), or nothing can "
+    "be told: \"inconclusive\" in turns, and where other work took more than 5 % of either run; "
+    "\"too few\" below 6 slots, or below the rounds that such an interval wants (9 for one row, 14 "
+    "for 30).")
 
 FASTER, SLOWER, SAME = "faster", "slower", "no real difference"
-INCONCLUSIVE, TOO_FEW = "inconclusive", "too few slots to tell"
+INCONCLUSIVE, TOO_FEW = "inconclusive", "too few to tell"
 
 LEAST_NOISE = 0.03
-NOISE_IN_TURNS = 0.01
 UNKNOWN_NOISE = 0.05  # where two runs on one machine have no roof in common
-LEAST_SLOTS = 3
-DRAWS = 2000
+LEVEL = 0.01  # in turns, of any wrong verdict in a comparison
+LEVEL_OF_SLOTS = 0.05  # of an interval; most of what two runs differ by is in the band
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Band:
     moved: float = 0.0       # by how much rows like these moved in the course of a run
     crowded: bool = False    # other work had a core that the row's threads wanted
     disturbed: bool = False  # other work took much of a run
+    same_within: float | None = None  # in turns: an interval within it excludes a difference
 
     def __str__(self) -> str:
         return f"{self.low:.2f} to {self.high:.2f}"
@@ -77,7 +82,10 @@ class ComparedRow:
             return FASTER
         if self.ratio.high < self.band.low:
             return SLOWER
-        return INCONCLUSIVE if self.band.disturbed else SAME
+        within = self.band.same_within
+        told = (not self.band.disturbed if within is None else
+                1 / (1 + within) <= self.ratio.low and self.ratio.high <= 1 + within)
+        return SAME if told else INCONCLUSIVE
 
     @property
     def verdict_text(self) -> str:
@@ -128,7 +136,8 @@ class Pairing:
                  f"{letter} ran on another machine than A, so ratios are those of machines too. "
                  f"Its f32 peak on one thread {peak}"]
         if self.rounds:
-            notes.append(f"The programs ran in turns, {reports.counted(self.rounds, 'round')}.")
+            notes.append(f"The programs ran in turns, {reports.counted(self.rounds, 'round')}. "
+                         "Times are medians of all rounds, ratios those of a round.")
         else:
             share = noise_share(self.base, self.other)
             notes.append(f"Noise between the runs: {100 * share:.1f} %, and what the roofs moved.")
@@ -154,7 +163,7 @@ class Pairing:
     def summary(self) -> str:
         text = (f"{reports.counted(len(self.rows), 'row')}: {self.count(FASTER)} faster, "
                 f"{self.count(SLOWER)} slower, {self.count(SAME)} without a real difference")
-        for verdict, words in ((INCONCLUSIVE, "inconclusive"), (TOO_FEW, "with too few slots")):
+        for verdict, words in ((INCONCLUSIVE, "inconclusive"), (TOO_FEW, "with too few to tell")):
             if self.count(verdict):
                 text += f", {self.count(verdict)} {words}"
         return text
@@ -333,31 +342,45 @@ def _band(base: Report, other: Report, row: Row, partner: Row, moved: float) -> 
 
 # ---- Ratios -------------------------------------------------------------------------------------
 
-def _bootstrap(data: Sequence[Any], statistic: Any) -> tuple[float, float]:
-    from scipy import stats
-    found = stats.bootstrap(data, statistic, n_resamples=DRAWS, method="percentile",
-                            vectorized=True, rng=np.random.default_rng(1)).confidence_interval
-    return float(found.low), float(found.high)
+@functools.cache
+def _rank(count: int, level: float, looks: bool) -> int:
+    """The k of `interval`; 0 where not even the extremes are as sure."""
+    tail, rank = 0.0, 0
+    while rank < count // 2:
+        tail += 2 * math.comb(count, rank) / 2**count
+        if tail > (level / ((rank + 1) * (rank + 2)) if looks else level):
+            break
+        rank += 1
+    return rank
+
+
+def interval(values: Sequence[float], level: float, looks: bool = False
+             ) -> tuple[float, float] | None:
+    """From the k-th lowest to the k-th highest value: the true median is outside by a chance of at
+    most level, as each value is above it as a coin falls. None where they are too few.
+
+    looks: for whoever looks after every value and may stop at any. The values on either side never
+    become fewer, so that of all looks with one k only the first counts; each k has
+    level / (k (k + 1)), which is no more than level in all.
+    """
+    rank = _rank(len(values), level, looks)
+    if rank == 0:
+        return None
+    ordered = sorted(values)
+    return ordered[rank - 1], ordered[-rank]
 
 
 def ratio_of_speeds(base: Sequence[float], other: Sequence[float]) -> Ratio:
-    """Of times of consecutive slots. The draws are the same in every call."""
-    value = statistics.median(base) / statistics.median(other)
-    if min(len(base), len(other)) < LEAST_SLOTS:
+    """Of times of consecutive slots. What the two medians may be off by adds up as independent
+    errors do (the method of variance estimates recovery)."""
+    ours, theirs = statistics.median(base), statistics.median(other)
+    mine, other_one = interval(base, LEVEL_OF_SLOTS), interval(other, LEVEL_OF_SLOTS)
+    value = ours / theirs
+    if mine is None or other_one is None:
         return Ratio(value, value, value, enough=False)
-    low, high = _bootstrap((base, other), lambda a, b, axis: np.median(a, axis=axis) /
-                           np.median(b, axis=axis))
-    return Ratio(value, low, high)
-
-
-def ratio_of_rounds(base: Sequence[Sequence[float]], other: Sequence[Sequence[float]]) -> Ratio:
-    """Of times of slots, round by round of programs that ran in turns: what slows the machine
-    for longer than a round slows both."""
-    ratios = [statistics.median(a) / statistics.median(b) for a, b in zip(base, other, strict=True)]
-    value = statistics.median(ratios)
-    if len(ratios) < LEAST_SLOTS:
-        return Ratio(value, value, value, enough=False)
-    return Ratio(value, *_bootstrap((ratios,), np.median))
+    down = math.hypot(math.log(ours / mine[0]), math.log(other_one[1] / theirs))
+    up = math.hypot(math.log(mine[1] / ours), math.log(theirs / other_one[0]))
+    return Ratio(value, value * math.exp(-down), value * math.exp(up))
 
 
 # ---- Comparisons --------------------------------------------------------------------------------
@@ -369,44 +392,16 @@ def compare(runs: Sequence[Report], names: Sequence[str] | None = None) -> list[
     if not runs or len(names) != len(runs):
         raise LabError(f"runs has {len(runs)} reports, and names has {len(names)}; wanted at least "
                        "one report, and a name for each")
-    return [_pairing(runs[0], runs[i], _letter(i), names[0], names[i])
+    return [pair_reports(runs[0], runs[i], _letter(i), names[0], names[i])
             for i in range(1, len(runs))]
-
-
-@explained
-def compare_in_turns(rounds: Sequence[Sequence[Report]],
-                     names: Sequence[str] = ("A", "B")) -> Pairing:
-    """Of runs A B A B: each round is a report of A and one of B."""
-    if not rounds or any(len(pair) != 2 for pair in rounds) or len(names) != 2:
-        raise LabError(f"rounds has {len(rounds)}, and names has {len(names)}; wanted at least one "
-                       "round of a report of A and one of B, and two names")
-    pairing = _pairing(rounds[0][0], rounds[0][1], "B", names[0], names[1])
-    # Rows have one order in every run of one program.
-    for a, b in rounds:
-        if len(a["rows"]) != len(rounds[0][0]["rows"]) or len(b["rows"]) != len(
-                rounds[0][1]["rows"]):
-            raise LabError("a program's runs have other numbers of rows from round to round")
-    places = [{id(row): i for i, row in enumerate(report["rows"])} for report in rounds[0]]
-    taken = max(reports.taken_share(report) for pair in rounds for report in pair)
-    disturbed = 100 * taken > reports.MUCH_BUSY
-
-    def in_turns(row: ComparedRow) -> ComparedRow:
-        base = [a["rows"][places[0][id(row.base)]]["slots"] for a, _ in rounds]
-        other = [b["rows"][places[1][id(row.other)]]["slots"] for _, b in rounds]
-        band = Band(1 / (1 + NOISE_IN_TURNS), 1 + NOISE_IN_TURNS, disturbed=disturbed)
-        return ComparedRow({**row.base, "slots": [slot for slots in base for slot in slots]},
-                           {**row.other, "slots": [slot for slots in other for slot in slots]},
-                           ratio_of_rounds(base, other), band)
-
-    return dataclasses.replace(pairing, rows=[in_turns(row) for row in pairing.rows],
-                               rounds=len(rounds))
 
 
 def _letter(index: int) -> str:
     return chr(ord("A") + index)
 
 
-def _pairing(base: Report, other: Report, letter: str, base_name: str, name: str) -> Pairing:
+def pair_reports(base: Report, other: Report, letter: str, base_name: str, name: str) -> Pairing:
+    """As reports of two runs, one after the other."""
     pairs, across_precisions = pair_rows(base, other)
     if not pairs:
         raise LabError(f"{name}: found no row in common with {base_name}; wanted a workload of "

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of the `encore` command: all that a machine can do, two programs in turns, attention."""
+"""Runs of the `encore` command: all that a machine can do, attention."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pyencore._inputs import checked, integer, shown
+from pyencore._inputs import checked, shown
 
 from . import reports
 from .reports import LabError, Report
@@ -74,21 +74,25 @@ def targets(encore: str) -> list[str]:
 
 def merged(parts: Sequence[Report]) -> Report:
     """One report of several runs on one machine. Of a roof that several measured, the first
-    counts, and of noise the most."""
+    counts."""
     roofs: dict[Any, dict[str, Any]] = {}
     for part in parts:
         for roof in part["roofs"]:
             key = tuple(roof.get(name) for name in ("kind", "target", "precision", "level",
                                                     "threads"))
             roofs.setdefault(key, roof)
+    return reports.check({
+        **with_noise_of(parts),
+        "run": {**parts[0]["run"], "seconds": sum(part["run"]["seconds"] for part in parts)},
+        "roofs": list(roofs.values()), "rows": [row for part in parts for row in part["rows"]]})
+
+
+def with_noise_of(parts: Sequence[Report]) -> Report:
+    """The first of several runs, with the most noise of all."""
     noise = {name: max(part["noise"][name] for part in parts)
              for name in ("steal_percent", "busy_percent", "peak_drift_percent")}
     notes = list(dict.fromkeys(note for part in parts for note in part["noise"]["notes"]))
-    return reports.check({
-        **parts[0],
-        "run": {**parts[0]["run"], "seconds": sum(part["run"]["seconds"] for part in parts)},
-        "noise": {**noise, "notes": notes}, "roofs": list(roofs.values()),
-        "rows": [row for part in parts for row in part["rows"]]})
+    return {**parts[0], "noise": {**noise, "notes": notes}}
 
 
 @checked
@@ -110,23 +114,6 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None)
                 flags += ["--workload", FEW_WORKLOADS, "--warm"]
             parts.append(bench(encore, flags))
     return merged(parts)
-
-
-@checked
-def in_turns(programs: Sequence[str], rounds: int, flags: Sequence[str] = (),
-             tell: Tell = lambda text: None) -> list[tuple[Report, Report]]:
-    """A B, B A, A B ...: each round is a run of A's `encore bench` and one of B's."""
-    done = []
-    integer("rounds", rounds, 0)
-    if len(programs) != 2:
-        raise LabError(f"programs has {len(programs)} elements; wanted A's and B's")
-    for i in range(rounds):
-        found = {}
-        for letter in "AB" if i % 2 == 0 else "BA":
-            tell(f"round {i + 1} of {rounds}: {letter}")
-            found[letter] = bench(programs["AB".index(letter)], flags)
-        done.append((found["A"], found["B"]))
-    return done
 
 
 @checked

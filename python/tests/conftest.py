@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import json
 import logging
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,44 +27,37 @@ CASES = json.loads((DATA / "text" / "cases.json").read_text(encoding="utf-8"))
 TEXTS: list[str] = CASES["texts"]
 PAIRS = [(CASES["query"], text) for text in TEXTS]
 
+# Of each class a folder that it opens.
+FOLDERS = {
+    "Classifier": DATA / "text" / "classifier",
+    "CrossEncoder": DATA / "text" / "reranker",
+    "MaskedLanguageModel": DATA / "heads" / "splade_bert",
+    "MultiVectorEncoder": DATA / "late" / "own",
+    "SparseEncoder": DATA / "heads" / "splade_bert",
+    "TextEncoder": DATA / "text" / "base",
+    "TokenClassifier": DATA / "heads" / "ner_bert",
+    "Tokenizer": DATA / "text" / "base",
+}
 # Families that transformers has under the folder's own model_type.
 FAMILIES = [
-    "bert",
-    "bert_shards",
-    "albert",
-    "camembert_1",
-    "distilbert",
-    "electra",
-    "ernie",
-    "eurobert",
-    "gemma3",
-    "gte",
-    "modernbert",
-    "mpnet",
-    "nomic_bert",
-    "qwen3",
-    "roberta",
-    "t5",
-    "xlm_roberta_1",
-]
+    "bert", "bert_shards", "albert", "camembert_1", "distilbert", "electra", "ernie", "eurobert",
+    "gemma3", "gte", "modernbert", "mpnet", "nomic_bert", "qwen3", "roberta", "t5", "xlm_roberta_1",
+]  # fmt: skip
 WHOLE = ["qwen3_embedding", "embedding_gemma", "sentence_t5"]
 # Those of them with a head of one label.
 RERANKERS = [
-    "albert_1",
-    "bert_shards",
-    "camembert_1",
-    "deberta_v2_1",
-    "distilbert_1",
-    "electra_1",
-    "ernie_1",
-    "gemma3_1",
-    "gte_1",
-    "mpnet_1",
-    "nomic_bert_1",
-    "qwen3_1",
-    "roberta_1",
+    "albert_1", "bert_shards", "camembert_1", "deberta_v2_1", "distilbert_1", "electra_1",
+    "ernie_1", "gemma3_1", "gte_1", "mpnet_1", "nomic_bert_1", "qwen3_1", "roberta_1",
     "xlm_roberta_1",
-]
+]  # fmt: skip
+# By name the tensors of a layer of torch.nn, of widths 16 and 64.
+LAYER_SHAPES = {
+    "self_attn.in_proj_weight": (48, 16), "self_attn.in_proj_bias": (48,),
+    "self_attn.out_proj.weight": (16, 16), "self_attn.out_proj.bias": (16,),
+    "linear1.weight": (64, 16), "linear1.bias": (64,), "linear2.weight": (16, 64),
+    "linear2.bias": (16,), "norm1.weight": (16,), "norm1.bias": (16,), "norm2.weight": (16,),
+    "norm2.bias": (16,),
+}  # fmt: skip
 
 
 def has(module: str) -> bool:
@@ -81,6 +77,40 @@ def pytest_report_header() -> list[str]:
     absent = [name for name in ("sentence_transformers", "torch", "tqdm", "ray") if not has(name)]
     absent += [] if MINILM.is_dir() else ["all-MiniLM-L6-v2"]
     return [f"pyencore: left out for want of {', '.join(absent)}"] if absent else []
+
+
+@functools.cache
+def reference_of(kind: str, folder: Any, **options: Any) -> Any:
+    """sentence-transformers' model of a folder."""
+    import sentence_transformers
+    import torch
+
+    logging.disable(logging.WARNING)
+    torch.set_num_threads(1)  # its threads spin, which slows tests down where others compute
+    return getattr(sentence_transformers, kind)(
+        str(folder), device="cpu", model_kwargs={"dtype": torch.float32}, **options
+    )
+
+
+def own_environment() -> dict[str, str]:
+    """In which another interpreter has pyencore where this one has it."""
+    package = Path(sys.modules["pyencore"].__file__ or "")
+    return {**os.environ, "PYTHONPATH": str(package.parents[1])}
+
+
+def run_python(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program in an interpreter of its own."""
+    command, own = [sys.executable, "-c", program, *arguments], own_environment()
+    return subprocess.run(command, capture_output=True, text=True, env=own, timeout=60)
+
+
+def copy_with(source: Path, target: Path, name: str, **members: Any) -> Path:
+    """A copy of a folder, with these members of one of its files besides."""
+    shutil.copytree(source, target)
+    file = target / name
+    known = json.loads(file.read_text("utf-8")) if file.exists() else {}
+    file.write_text(json.dumps({**known, **members}), "utf-8")
+    return target
 
 
 def small_vocabulary(folder: Path) -> None:

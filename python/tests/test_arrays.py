@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import has
+from conftest import LAYER_SHAPES, has
 from pyencore import Encoder, ops
 
 RNG = np.random.default_rng(7)
@@ -20,25 +20,12 @@ def normal(*shape: int) -> Any:
     return RNG.standard_normal(shape).astype(np.float32)
 
 
-def state_dict(d: int = 16, ff: int = 32, layers: int = 2) -> dict[str, Any]:
-    weights: dict[str, Any] = {}
-    for i in range(layers):
-        for name, shape in {
-            "self_attn.in_proj_weight": (3 * d, d),
-            "self_attn.in_proj_bias": (3 * d,),
-            "self_attn.out_proj.weight": (d, d),
-            "self_attn.out_proj.bias": (d,),
-            "linear1.weight": (ff, d),
-            "linear1.bias": (ff,),
-            "linear2.weight": (d, ff),
-            "linear2.bias": (d,),
-            "norm1.weight": (d,),
-            "norm1.bias": (d,),
-            "norm2.weight": (d,),
-            "norm2.bias": (d,),
-        }.items():
-            weights[f"layers.{i}.{name}"] = normal(*shape) * np.float32(0.3)
-    return weights
+def state_dict(layers: int = 2) -> dict[str, Any]:
+    return {
+        f"layers.{i}.{name}": normal(*shape) * np.float32(0.3)
+        for i in range(layers)
+        for name, shape in LAYER_SHAPES.items()
+    }
 
 
 WEIGHTS = state_dict()

@@ -4,28 +4,22 @@
 from __future__ import annotations
 
 import enum
-import json
 import pickle
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DATA, REFERENCE, TEXTS
+from conftest import DATA, REFERENCE, TEXTS, copy_with
+from conftest import FOLDERS as FOLDERS_OF_CLASSES
 
 import pyencore
 from pyencore import CrossEncoder, MultiVectorEncoder, SparseEncoder, TextEncoder
 
 FOLDERS = {
-    "TextEncoder": DATA / "sentences" / "qwen3_embedding",
-    "SparseEncoder": DATA / "heads" / "splade_bert",
-    "MultiVectorEncoder": DATA / "late" / "own",
-    "CrossEncoder": DATA / "text" / "reranker",
-    "Classifier": DATA / "text" / "classifier",
-    "TokenClassifier": DATA / "heads" / "ner_bert",
-    "MaskedLanguageModel": DATA / "heads" / "splade_bert",
-}
+    name: folder for name, folder in FOLDERS_OF_CLASSES.items() if name != "Tokenizer"
+} | {"TextEncoder": DATA / "sentences" / "qwen3_embedding"}
+SETTINGS = "config_sentence_transformers.json"
 PROMPTED = ["TextEncoder", "SparseEncoder", "MultiVectorEncoder", "CrossEncoder"]
 
 
@@ -46,14 +40,6 @@ class Numbered(enum.Enum):
 
 def opened(name: str, **options: Any) -> Any:
     return getattr(pyencore, name)(FOLDERS[name], **options)
-
-
-def folder_with(source: Path, target: Path, **settings: Any) -> Path:
-    shutil.copytree(source, target)
-    file = target / "config_sentence_transformers.json"
-    known = json.loads(file.read_text()) if file.exists() else {}
-    file.write_text(json.dumps({**known, **settings}))
-    return target
 
 
 def answer(model: Any) -> Any:
@@ -221,7 +207,8 @@ def test_similarities_of_an_open_model() -> None:
 
 def test_a_folders_truncate_dim_is_its_default(tmp_path: Path) -> None:
     whole = opened("TextEncoder").encode(TEXTS[:3])
-    model = TextEncoder(folder_with(FOLDERS["TextEncoder"], tmp_path / "cut", truncate_dim=7))
+    cut = copy_with(FOLDERS["TextEncoder"], tmp_path / "cut", SETTINGS, truncate_dim=7)
+    model = TextEncoder(cut)
     assert model.truncate_dim == 7 and model.dimension == 7
     for given, columns in ((None, 7), (3, 3), (9, 9), (10**6, whole.shape[1])):
         found = model.encode(TEXTS[:3], truncate_dim=given)
@@ -236,7 +223,7 @@ def test_a_folders_truncate_dim_is_its_default(tmp_path: Path) -> None:
 
 
 def test_a_folders_max_active_dims_is_its_default(tmp_path: Path) -> None:
-    folder = folder_with(FOLDERS["SparseEncoder"], tmp_path / "few", max_active_dims=3)
+    folder = copy_with(FOLDERS["SparseEncoder"], tmp_path / "few", SETTINGS, max_active_dims=3)
     whole = opened("SparseEncoder", max_active_dims=10**6).encode(TEXTS[:4])
     model = SparseEncoder(folder)
     assert model.max_active_dims == 3

@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import DATA, has
+from conftest import DATA, ROOT, has
 from pyencore import lab
 
-ROOT = Path(__file__).resolve().parents[2]
 COMPARE = "bench/peers/compare.py"
 QUICK = ["--rounds", "1", "--seconds", "0.01", "--retakes", "0", "--threads"]
 

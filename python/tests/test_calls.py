@@ -6,7 +6,6 @@ check_calls.py draws such calls at random."""
 from __future__ import annotations
 
 import concurrent.futures
-import logging
 import threading
 from collections.abc import Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyencore
 import pytest
-from conftest import DATA, TEXTS, has, needs_reference
+from conftest import DATA, LAYER_SHAPES, TEXTS, has, needs_reference, reference_of
 from pyencore import (
     CrossEncoder,
     Encoder,
@@ -30,17 +29,6 @@ FORMS = [
     for numpy in (True, False)
     for tensor in (True, False)
 ]
-
-
-def reference_of(name: str, folder: Any) -> Any:
-    import sentence_transformers
-    import torch
-
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)
-    return getattr(sentence_transformers, name)(
-        str(folder), device="cpu", model_kwargs={"dtype": "float32"}
-    )
 
 
 def same(found: Any, wanted: Any) -> None:
@@ -147,15 +135,8 @@ def test_numbers_of_tensors_and_arrays() -> None:
 
 
 def torch_layer() -> Encoder:
-    shapes = {
-        "self_attn.in_proj_weight": (48, 16), "self_attn.in_proj_bias": (48,),
-        "self_attn.out_proj.weight": (16, 16), "self_attn.out_proj.bias": (16,),
-        "linear1.weight": (64, 16), "linear1.bias": (64,), "linear2.weight": (16, 64),
-        "linear2.bias": (16,), "norm1.weight": (16,), "norm1.bias": (16,),
-        "norm2.weight": (16,), "norm2.bias": (16,),
-    }  # fmt: skip
     draw = np.random.default_rng(1)
-    weights = {name: draw.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
+    weights = {name: draw.normal(size=of).astype(np.float32) for name, of in LAYER_SHAPES.items()}
     return Encoder(weights, num_heads=4, activation="gelu", threads=1)
 
 

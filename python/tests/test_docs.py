@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import DATA, MINILM, ROOT, has, needs_minilm, needs_reference
+from conftest import DATA, FOLDERS, MINILM, ROOT, copy_with, has, needs_minilm, needs_reference
 
 BLOCK = re.compile(r"(?:<!-- needs (\w+) -->\n)?```python\n(.*?)```", re.DOTALL)
 
@@ -83,12 +83,9 @@ REFUSED = [name for names, what in module_rows() if what.startswith("refused") f
 @pytest.mark.parametrize("name", REFUSED)
 @pytest.mark.parametrize(
     ("kind", "data"),
-    [
-        ("TextEncoder", "sentences/gte"),
-        ("SparseEncoder", "heads/splade_bert"),
-        ("MultiVectorEncoder", "late/own"),
-    ],
-)
+    [("TextEncoder", "sentences/gte"), ("SparseEncoder", "heads/splade_bert"),
+     ("MultiVectorEncoder", "late/own")],
+)  # fmt: skip
 def test_a_module_that_the_page_calls_refused_is(
     name: str, kind: str, data: str, tmp_path: Path
 ) -> None:
@@ -98,14 +95,9 @@ def test_a_module_that_the_page_calls_refused_is(
     shutil.copytree(DATA / data, folder)
     path = folder / "modules.json"
     modules = json.loads(path.read_text(encoding="utf-8"))
-    modules.append(
-        {
-            "idx": len(modules),
-            "name": str(len(modules)),
-            "path": f"{len(modules)}_{name}",
-            "type": f"sentence_transformers.models.{name}",
-        }
-    )
+    i = len(modules)
+    kind_of_module = f"sentence_transformers.models.{name}"
+    modules.append({"idx": i, "name": str(i), "path": f"{i}_{name}", "type": kind_of_module})
     path.write_text(json.dumps(modules), encoding="utf-8")
     with pytest.raises(Exception, match=rf"modules.json: .*\b{name}\b"):
         getattr(pyencore, kind)(folder)
@@ -115,11 +107,8 @@ def test_a_class_whose_code_is_python_leaves_ids_alone(tmp_path: Path) -> None:
     """As docs/text-models.md says of tokenizers' classes."""
     import pyencore
 
-    folder = tmp_path / "folder"
-    shutil.copytree(DATA / "text" / "base", folder)
-    path = folder / "tokenizer_config.json"
-    settings = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**settings, "tokenizer_class": "BertJapaneseTokenizer"}))
+    members = {"tokenizer_class": "BertJapaneseTokenizer"}
+    folder = copy_with(FOLDERS["Tokenizer"], tmp_path / "f", "tokenizer_config.json", **members)
     model = pyencore.TextEncoder(folder, threads=1)
     assert model.encode_ids([[1, 2, 3]]).shape == (1, model.dimension)
     with pytest.raises(pyencore.UnsupportedError, match="BertJapaneseTokenizer"):

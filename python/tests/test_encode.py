@@ -4,7 +4,6 @@ of each family."""
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections.abc import Iterator
 from functools import cache
@@ -14,18 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import (
-    DATA,
-    FAMILIES,
-    MINILM,
-    TEXTS,
-    WHOLE,
-    family_folder,
-    has,
-    needs_minilm,
-    needs_reference,
-)
+    DATA, FAMILIES, MINILM, TEXTS, WHOLE, family_folder, has, needs_minilm, needs_reference,
+    reference_of,
+)  # fmt: skip
 from pyencore import TextEncoder
 
+NAME = "SentenceTransformer"
 BOUND = 1e-6  # of 1, or of the largest number where that is more
 
 
@@ -42,19 +35,8 @@ def encore_of(folder: Any, **options: Any) -> TextEncoder:
     return TextEncoder(folder, threads=1, **options)
 
 
-@cache
-def reference_of(folder: Any, **options: Any) -> Any:
-    import torch
-    from sentence_transformers import SentenceTransformer
-
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)  # its threads spin, which slows tests down where others compute
-    kwargs = {"dtype": "float32"}
-    return SentenceTransformer(str(folder), device="cpu", model_kwargs=kwargs, **options)
-
-
 def both(folder: Any) -> tuple[TextEncoder, Any]:
-    return encore_of(folder), reference_of(folder)
+    return encore_of(folder), reference_of(NAME, folder)
 
 
 def features_are_close(found: list[dict[str, Any]], wanted: list[dict[str, Any]]) -> None:
@@ -167,7 +149,7 @@ class TestArguments:
 
     @pytest.fixture
     def theirs(self, folders: Any, name: str) -> Any:
-        return reference_of(folders(name))
+        return reference_of(NAME, folders(name))
 
     def test_arguments(self, ours: TextEncoder, theirs: Any) -> None:
         for options in (
@@ -264,13 +246,13 @@ class TestMiniLM:
 
     @pytest.fixture
     def theirs(self) -> Any:
-        return reference_of(MINILM)
+        return reference_of(NAME, MINILM)
 
     def test_similarities(self, ours: TextEncoder, theirs: Any) -> None:
         a, b = ours.encode(TEXTS), ours.encode(TEXTS[::-1])
         for name in ("cosine", "dot", "euclidean", "manhattan"):
             first = TextEncoder(MINILM, threads=1, similarity_fn_name=name)
-            second = reference_of(MINILM, similarity_fn_name=name)
+            second = reference_of(NAME, MINILM, similarity_fn_name=name)
             # Sums of 384 differences, and torch's root of a difference near 0.
             bound = {"manhattan": 1e-5, "euclidean": 1e-3}.get(name, 1e-6)
             close(first.similarity(a, b), second.similarity(a, b).numpy(), bound)
@@ -283,7 +265,7 @@ class TestMiniLM:
             "default_prompt_name": "odd",
         }
         ours = TextEncoder(MINILM, threads=1, **options)
-        theirs = reference_of.__wrapped__(MINILM, **options)
+        theirs = reference_of.__wrapped__(NAME, MINILM, **options)
         assert ours.prompts == theirs.prompts
         close(ours.encode(TEXTS), theirs.encode(TEXTS))
         close(ours.encode_query(TEXTS), theirs.encode_query(TEXTS))

@@ -10,19 +10,11 @@ from typing import Any
 
 import pyencore
 import pytest
-from conftest import DATA, TEXTS
+from conftest import DATA, FOLDERS, TEXTS
 from pyencore import CorruptDataError, CrossEncoder, TextEncoder, UnsupportedError
 
 
-# What each class opens.
-OF_CLASS = {
-    "Classifier": "text/classifier",
-    "CrossEncoder": "text/reranker",
-    "MaskedLanguageModel": "heads/splade_bert",
-    "MultiVectorEncoder": "late/own",
-    "SparseEncoder": "heads/splade_bert",
-    "TokenClassifier": "heads/ner_bert",
-}
+CLASSES = sorted(FOLDERS.keys() - {"TextEncoder", "Tokenizer"})
 HAS_NOT = {
     (name, option)
     for name in ("CrossEncoder", "SparseEncoder", "MultiVectorEncoder")
@@ -117,19 +109,18 @@ def options_of(kind: Any) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("name", [*OF_CLASS, "TextEncoder"])
+@pytest.mark.parametrize("name", [*CLASSES, "TextEncoder"])
 def test_options_of_other_classes(name: str) -> None:
     """An option that a class has not is refused by name, though another has it."""
     kind = getattr(pyencore, name)
-    folder = DATA / OF_CLASS.get(name, "text/base")
-    every = set().union(*(options_of(getattr(pyencore, one)) for one in [*OF_CLASS, "TextEncoder"]))
+    every = set().union(*(options_of(getattr(pyencore, one)) for one in [*CLASSES, "TextEncoder"]))
     every |= {"language_head", "language_heads"}
     tried = sorted(every - options_of(kind) - {"self", "options", "others"})
     assert "language_head" in tried
     for option in tried:
         for value in (None, True, "cls"):
             with pytest.raises(TypeError, match=rf"unexpected keyword argument '{option}'"):
-                kind(folder, **{option: value})
+                kind(FOLDERS[name], **{option: value})
     for option in ("pooling", "normalize", "task"):
         assert (option in tried) == ((name, option) in HAS_NOT)
 
@@ -140,18 +131,10 @@ def test_settings_of_vectors_where_there_are_none(name: str, options: dict[str, 
     kind = getattr(pyencore, name)
     (option,) = options
     with pytest.raises(ValueError, match=f"^{option} is .*; {name} has no vectors of texts"):
-        kind(DATA / OF_CLASS[name], **options)
+        kind(FOLDERS[name], **options)
 
 
-CLASSES = (
-    "Classifier",
-    "CrossEncoder",
-    "MaskedLanguageModel",
-    "MultiVectorEncoder",
-    "SparseEncoder",
-    "TokenClassifier",
-)
-FOLDERS = sorted(
+HEADS = sorted(
     path.parent
     for of in ("heads", "late", "sentences", "text")
     for path in (DATA / of).glob("*/config.json")
@@ -159,7 +142,7 @@ FOLDERS = sorted(
 
 
 @pytest.mark.parametrize("name", CLASSES)
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda p: p.name)
+@pytest.mark.parametrize("folder", HEADS, ids=lambda p: p.name)
 def test_a_folder_without_the_head_of_a_class(folder: Path, name: str) -> None:
     """A class opens a folder, or says by one exception that it does not."""
     try:

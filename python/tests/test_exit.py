@@ -4,78 +4,40 @@ nothing on stderr."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
-from conftest import DATA, ROOT
+from conftest import FOLDERS, LAYER_SHAPES, ROOT, run_python
 from pyencore import _core
 
-SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
 LAYER = "{name: rng.standard_normal(shape, np.float32) for name, shape in SHAPES.items()}"
+LATE = "m = opened('MultiVectorEncoder'); v = m.encode(['tea'] * 9)"
 
 # By the name of each function of the compiled module that releases the GIL: what is made before,
 # and the call.
 CALLS = {
-    "Model.__init__": ("", "pyencore.TextEncoder(DATA + '/text/base', threads=1)"),
-    "Model.encode": ("m = pyencore.TextEncoder(DATA + '/text/base')", "m.encode(['tea'] * 9)"),
-    "Model.encode_one": ("m = pyencore.TextEncoder(DATA + '/text/base')", "m.encode('tea')"),
-    "Model.encode_ids": ("m = pyencore.TextEncoder(DATA + '/text/base')", "m.encode_ids([[2, 3]])"),
+    "Model.__init__": ("", "opened('TextEncoder', threads=1)"),
+    "Model.encode": ("m = opened('TextEncoder')", "m.encode(['tea'] * 9)"),
+    "Model.encode_one": ("m = opened('TextEncoder')", "m.encode('tea')"),
+    "Model.encode_ids": ("m = opened('TextEncoder')", "m.encode_ids([[2, 3]])"),
     "Model.encode_tokens": (
-        "m = pyencore.TextEncoder(DATA + '/text/base')",
-        "m.encode('tea', output_value='token_embeddings')",
+        "m = opened('TextEncoder')", "m.encode('tea', output_value='token_embeddings')"
     ),
-    "Model.classify": (
-        "m = pyencore.CrossEncoder(DATA + '/text/reranker')",
-        "m.predict([('a', 'b')] * 9)",
-    ),
-    "Model.encode_sparse": (
-        "m = pyencore.SparseEncoder(DATA + '/heads/splade_bert')",
-        "m.encode(['tea'] * 9)",
-    ),
-    "Model.entities": (
-        "m = pyencore.TokenClassifier(DATA + '/heads/ner_bert')",
-        "m.predict(['tea'] * 9)",
-    ),
-    "Model.label_tokens": (
-        "m = pyencore.TokenClassifier(DATA + '/heads/ner_bert')",
-        "m.logits('tea')",
-    ),
-    "Model.predict_tokens": (
-        "m = pyencore.MaskedLanguageModel(DATA + '/heads/splade_bert')",
-        "m.logits('tea', [0])",
-    ),
-    "LateModel.__init__": ("", "pyencore.MultiVectorEncoder(DATA + '/late/stanford', threads=1)"),
-    "LateModel.encode": (
-        "m = pyencore.MultiVectorEncoder(DATA + '/late/stanford')",
-        "m.encode(['tea'] * 9)",
-    ),
-    "LateModel.max_sim": (
-        "m = pyencore.MultiVectorEncoder(DATA + '/late/stanford'); v = m.encode(['tea'] * 9)",
-        "m.similarity(v, v)",
-    ),
+    "Model.classify": ("m = opened('CrossEncoder')", "m.predict([('a', 'b')] * 9)"),
+    "Model.encode_sparse": ("m = opened('SparseEncoder')", "m.encode(['tea'] * 9)"),
+    "Model.entities": ("m = opened('TokenClassifier')", "m.predict(['tea'] * 9)"),
+    "Model.label_tokens": ("m = opened('TokenClassifier')", "m.logits('tea')"),
+    "Model.predict_tokens": ("m = opened('MaskedLanguageModel')", "m.logits('tea', [0])"),
+    "LateModel.__init__": ("", "opened('MultiVectorEncoder', threads=1)"),
+    "LateModel.encode": ("m = opened('MultiVectorEncoder')", "m.encode(['tea'] * 9)"),
+    "LateModel.max_sim": (LATE, "m.similarity(v, v)"),
     "LateModel.max_sim_stored": (
-        "m = pyencore.MultiVectorEncoder(DATA + '/late/stanford'); v = m.encode(['tea'] * 9)\n"
-        "s = pyencore.store_vectors(v, 'int8')",
-        "m.similarity(v, s)",
+        LATE + "\ns = pyencore.store_vectors(v, 'int8')", "m.similarity(v, s)"
     ),
     "store_vectors": ("v = [X[0]] * 99", "pyencore.store_vectors(v, 'bf16')"),
-    "Tokenizer.open": ("", "pyencore.Tokenizer(DATA + '/text/base')"),
-    "Tokenizer.encode": ("t = pyencore.Tokenizer(DATA + '/text/base')", "t.encode('tea ' * 99)"),
-    "Tokenizer.encode_many": (
-        "t = pyencore.Tokenizer(DATA + '/text/base')",
-        "t.encode_batch_to_array(['tea'] * 99)",
-    ),
-    "ArrayEncoder.__init__": (
-        f"w = {LAYER}",
-        "pyencore.Encoder(w, num_heads=4, activation='gelu', threads=1)",
-    ),
-    "ArrayEncoder.forward": (
-        f"e = pyencore.Encoder({LAYER}, num_heads=4, activation='gelu')",
-        "e(X)",
-    ),
+    "Tokenizer.open": ("", "opened('Tokenizer')"),
+    "Tokenizer.encode": ("t = opened('Tokenizer')", "t.encode('tea ' * 99)"),
+    "Tokenizer.encode_many": ("t = opened('Tokenizer')", "t.encode_batch_to_array(['tea'] * 99)"),
+    "ArrayEncoder.__init__": (f"w = {LAYER}", "pyencore.Encoder(w, threads=1, **OPTIONS)"),
+    "ArrayEncoder.forward": (f"e = pyencore.Encoder({LAYER}, **OPTIONS)", "e(X)"),
     "Linear.apply": ("p = ops.PackedLinear(X[0, :16])", "p(X[0])"),
     "ops_matmul": ("", "ops.matmul(X[0], X[0].T)"),
     "ops_attention": ("", "ops.attention(X, X, X)"),
@@ -100,16 +62,13 @@ import sys, threading, time
 import numpy as np
 import pyencore
 from pyencore import ops
-DATA, seconds, threads = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
+seconds, threads = float(sys.argv[1]), int(sys.argv[2])
 rng = np.random.default_rng(1)
 X = rng.standard_normal((9, 64, 16), np.float32)
-SHAPES = {
-    "self_attn.in_proj_weight": (48, 16), "self_attn.in_proj_bias": (48,),
-    "self_attn.out_proj.weight": (16, 16), "self_attn.out_proj.bias": (16,),
-    "linear1.weight": (64, 16), "linear1.bias": (64,), "linear2.weight": (16, 64),
-    "linear2.bias": (16,), "norm1.weight": (16,), "norm1.bias": (16,), "norm2.weight": (16,),
-    "norm2.bias": (16,),
-}
+SHAPES, FOLDERS = ALL_SHAPES, ALL_FOLDERS
+OPTIONS = {"num_heads": 4, "activation": "gelu"}
+def opened(kind, **options):
+    return getattr(pyencore, kind)(FOLDERS[kind], **options)
 BEFORE
 ready = threading.Barrier(threads + 1, timeout=50)
 def work():
@@ -158,14 +117,10 @@ def test_one_place_releases_the_gil() -> None:
 def test_exit_in_a_call(name: str) -> None:
     before, call = CALLS[name]
     program = PROGRAM.replace("BEFORE", before).replace("CALL", call)
-    environment = {**os.environ, "PYTHONPATH": SOURCES}
+    folders = {kind: str(folder) for kind, folder in FOLDERS.items()}
+    program = program.replace("ALL_SHAPES", repr(LAYER_SHAPES))
+    program = program.replace("ALL_FOLDERS", repr(folders))
     for threads, seconds in ((1, 0.0), (3, 0.013)):
-        done = subprocess.run(
-            [sys.executable, "-c", program, str(DATA), str(seconds), str(threads)],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=60,
-        )
+        done = run_python(program, str(seconds), str(threads))
         assert done.returncode == 0, (done.returncode, done.stderr)
         assert done.stderr == ""

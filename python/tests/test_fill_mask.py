@@ -4,16 +4,15 @@
 from __future__ import annotations
 
 import pickle
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import needs_reference
+from conftest import DATA, needs_reference
 from pyencore import MaskedLanguageModel, UnsupportedError
 from pyencore._masked_language_model import spelled
 
-HEADS = Path(__file__).resolve().parents[2] / "tests/data/heads"
+HEADS = DATA / "heads"
 TEXTS = ["the harbour lies [MASK] two hills.", "[MASK]", "tea and [MASK]; boats [MASK] in."]
 
 

@@ -3,34 +3,20 @@
 
 from __future__ import annotations
 
-import json
-import logging
-import shutil
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import CASES, DATA, PAIRS, RERANKERS, TEXTS, needs_reference
+from conftest import (
+    CASES, DATA, PAIRS, RERANKERS, TEXTS, copy_with, needs_reference, reference_of,
+)  # fmt: skip
 from pyencore import Classifier, CrossEncoder
 
 
 @pytest.fixture(scope="module")
 def ours(folders: Any) -> CrossEncoder:
     return CrossEncoder(folders("reranker"), threads=1)
-
-
-@cache
-def reference_of(folder: Any) -> Any:
-    import sentence_transformers
-    import torch
-
-    logging.disable(logging.WARNING)
-    torch.set_num_threads(1)  # its threads spin, which slows tests down where others compute
-    return sentence_transformers.CrossEncoder(
-        str(folder), device="cpu", model_kwargs={"dtype": "float32"}
-    )
 
 
 def close(found: Any, wanted: Any, bound: float = 1e-6) -> None:
@@ -51,7 +37,7 @@ class TestAgainstReference:
 
     @pytest.fixture
     def theirs(self, folders: Any, name: str) -> Any:
-        return reference_of(folders(name))
+        return reference_of("CrossEncoder", folders(name))
 
     def test_predict(self, ours: CrossEncoder, theirs: Any) -> None:
         for options in (
@@ -110,10 +96,11 @@ class TestAgainstReference:
 @needs_reference
 class TestOtherFolders:
     def test_named_prompts(self, folders: Any, tmp_path: Path) -> None:
-        written = reference_of.__wrapped__(folders("reranker"))
+        written = reference_of.__wrapped__("CrossEncoder", folders("reranker"))
         written.prompts = {"find": "find: ", "none": ""}
         written.save_pretrained(str(tmp_path))
-        mine, theirs = CrossEncoder(tmp_path, threads=1), reference_of(tmp_path)
+        mine = CrossEncoder(tmp_path, threads=1)
+        theirs = reference_of("CrossEncoder", tmp_path)
         for name in ("find", "none"):
             found = mine.predict(PAIRS, prompt_name=name)
             close(found, theirs.predict(PAIRS, prompt_name=name))
@@ -123,7 +110,7 @@ class TestOtherFolders:
 
     def test_more_labels(self, folders: Any) -> None:
         mine = CrossEncoder(folders("classifier"), threads=1)
-        theirs = reference_of(folders("classifier"))
+        theirs = reference_of("CrossEncoder", folders("classifier"))
         for options in ({}, {"apply_softmax": True}):
             found, wanted = mine.predict(PAIRS, **options), theirs.predict(PAIRS, **options)
             assert found.shape == wanted.shape
@@ -177,19 +164,8 @@ def test_classifier(folders: Any) -> None:
 
 
 PROBLEM_TYPES = [
-    None,
-    "regression",
-    "single_label_classification",
-    "multi_label_classification",
-]
-
-
-def with_config(source: Any, target: Path, **members: Any) -> Path:
-    """A copy of the folder, with these members of config.json."""
-    shutil.copytree(source, target)
-    config = json.loads((target / "config.json").read_text())
-    (target / "config.json").write_text(json.dumps({**config, **members}))
-    return target
+    None, "regression", "single_label_classification", "multi_label_classification",
+]  # fmt: skip
 
 
 def after_logits(name: str, logits: Any) -> Any:
@@ -207,7 +183,7 @@ def test_what_follows_the_logits(
     one = base == "reranker"
     if one and problem_type == "single_label_classification":
         problem_type = None  # transformers refuses it of one label
-    folder = with_config(folders(base), tmp_path / "model", problem_type=problem_type)
+    folder = copy_with(folders(base), tmp_path / "model", "config.json", problem_type=problem_type)
     default = {
         None: "sigmoid" if one else "softmax",
         "regression": "none",
@@ -251,7 +227,7 @@ def test_classes_are_the_pipelines(
 
     if base == "reranker" and problem_type == "single_label_classification":
         pytest.skip("transformers wants two labels")
-    folder = with_config(folders(base), tmp_path / "model", problem_type=problem_type)
+    folder = copy_with(folders(base), tmp_path / "model", "config.json", problem_type=problem_type)
     torch.set_num_threads(1)
     pipeline = transformers.pipeline(
         "text-classification", str(folder), device="cpu", dtype=torch.float32
@@ -284,7 +260,7 @@ def test_functions_that_are_none(folders: Any, tmp_path: Path) -> None:
     for wrong in (3, ["sigmoid"], int):
         with pytest.raises(TypeError, match="activation_fn is .*; wanted"):
             model.predict(TEXTS, activation_fn=wrong)  # type: ignore[arg-type]
-    unknown = with_config(folder, tmp_path / "model", problem_type="several")
+    unknown = copy_with(folder, tmp_path / "model", "config.json", problem_type="several")
     odd = Classifier(unknown, threads=1)
     with pytest.raises(ValueError, match="problem_type is 'several'; wanted 'regression'"):
         odd.classify(TEXTS)

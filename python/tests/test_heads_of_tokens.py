@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import has, needs_reference
+from conftest import DATA, has, needs_reference, reference_of
 
 import pyencore
 
-HEADS = Path(__file__).resolve().parents[2] / "tests/data/heads"
+HEADS = DATA / "heads"
 
 
 def expected(name: str) -> dict[str, Any]:
@@ -135,12 +135,9 @@ def test_similarity_of_sparse_vectors(name: Any) -> None:
 @needs_reference
 @pytest.mark.parametrize("name", ["splade_bert", "splade_distilbert", "splade_gte", "router"])
 def test_sparse_calls_are_those_of_sentence_transformers(name: str) -> None:
-    import sentence_transformers
     import torch
 
-    theirs = sentence_transformers.SparseEncoder(
-        str(HEADS / name), device="cpu", model_kwargs={"dtype": torch.float32}
-    )
+    theirs = reference_of("SparseEncoder", HEADS / name)
     ours = pyencore.SparseEncoder(HEADS / name, threads=1)
     assert ours.prompts == theirs.prompts
     assert ours.similarity_fn_name == theirs.similarity_fn_name

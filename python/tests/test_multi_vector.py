@@ -5,33 +5,28 @@ its calls against sentence-transformers itself."""
 from __future__ import annotations
 
 import json
-import pathlib
 import pickle
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import needs_reference
+from conftest import DATA, needs_reference, reference_of
 from pyencore import (
-    MultiVectorEncoder,
-    StoredVectors,
-    TextEncoder,
-    UnsupportedError,
-    store_vectors,
-)
+    MultiVectorEncoder, StoredVectors, TextEncoder, UnsupportedError, store_vectors,
+)  # fmt: skip
 
-DATA = pathlib.Path(__file__).resolve().parents[2] / "tests/data/late"
+LATE = DATA / "late"
 NAMES = ("own", "windows", "pylate", "stanford")
 
 
 def expected(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((DATA / name / "expected.json").read_text())
+    found: dict[str, Any] = json.loads((LATE / name / "expected.json").read_text())
     return found
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_vectors_and_scores(name: str) -> None:
-    model = MultiVectorEncoder(DATA / name, threads=2)
+    model = MultiVectorEncoder(LATE / name, threads=2)
     wanted = expected(name)
     calls = {"query": model.encode_query, "document": model.encode_document, "none": model.encode}
     rows = {}
@@ -55,7 +50,7 @@ def test_vectors_and_scores(name: str) -> None:
 
 
 def test_prompts_and_options() -> None:
-    model = MultiVectorEncoder(DATA / "own", threads=1)
+    model = MultiVectorEncoder(LATE / "own", threads=1)
     texts = ["tea", "bread"]
     assert model.prompts == {"query": "[MASK] ", "document": "tea "}
     own = model.encode_document(texts)
@@ -68,7 +63,7 @@ def test_prompts_and_options() -> None:
     with pytest.raises(ValueError, match="task"):
         model.encode(texts, task="both")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="similarity_fn_name"):
-        MultiVectorEncoder(DATA / "own", similarity_fn_name="cosine")  # type: ignore[arg-type]
+        MultiVectorEncoder(LATE / "own", similarity_fn_name="cosine")  # type: ignore[arg-type]
     assert model.encode([]) == []
     assert model.similarity([], own).shape == (0, 2)
     copy = pickle.loads(pickle.dumps(model))
@@ -77,13 +72,13 @@ def test_prompts_and_options() -> None:
 
 def test_each_class_refuses_the_others_folders(folders: Any) -> None:
     with pytest.raises(UnsupportedError, match="MultiVectorEncoder"):
-        TextEncoder(DATA / "own")
+        TextEncoder(LATE / "own")
     with pytest.raises(UnsupportedError, match="TextEncoder"):
         MultiVectorEncoder(folders("base"))
 
 
 def test_documents_in_fewer_bytes() -> None:
-    model = MultiVectorEncoder(DATA / "own", threads=2)
+    model = MultiVectorEncoder(LATE / "own", threads=2)
     queries = model.encode_query(["tea", "Which road leads to the lighthouse?"])
     documents = model.encode_document(["tea", "bread and tea", "The road to the sea."])
     exact = model.similarity(queries, documents)
@@ -120,13 +115,10 @@ def test_documents_in_fewer_bytes() -> None:
 
 @needs_reference
 def test_calls_are_those_of_sentence_transformers() -> None:
-    import sentence_transformers
     import torch
 
-    theirs = sentence_transformers.MultiVectorEncoder(
-        str(DATA / "own"), device="cpu", model_kwargs={"dtype": torch.float32}
-    )
-    ours = MultiVectorEncoder(DATA / "own", threads=1)
+    theirs = reference_of("MultiVectorEncoder", LATE / "own")
+    ours = MultiVectorEncoder(LATE / "own", threads=1)
     texts = ["tea", "Which road leads to the lighthouse?"]
     for name in ("encode_query", "encode_document", "encode"):
         for options in ({}, {"normalize_embeddings": True}, {"prompt": "bread "}):

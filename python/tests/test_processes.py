@@ -12,16 +12,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import many_threads
 import numpy as np
 import pytest
-from conftest import MINILM, TEXTS, needs_minilm
+from conftest import MINILM, TEXTS, needs_minilm, own_environment, run_python
 from pyencore import CrossEncoder, Encoder, TextEncoder, Tokenizer
 
-SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
 
 
 @pytest.fixture(scope="module")
@@ -140,13 +138,8 @@ except KeyboardInterrupt:
 
 @needs_minilm
 def test_ctrl_c() -> None:
-    environment = {**os.environ, "PYTHONPATH": SOURCES}
-    process = subprocess.Popen(
-        [sys.executable, "-c", INTERRUPTED, str(MINILM)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
+    command = [sys.executable, "-c", INTERRUPTED, str(MINILM)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own_environment())
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     time.sleep(1.5)
@@ -165,9 +158,5 @@ def test_import_is_quick() -> None:
         "import time, numpy; t = time.perf_counter(); import pyencore; "
         "from pyencore import TextEncoder; print(time.perf_counter() - t)"
     )
-    environment = {**os.environ, "PYTHONPATH": SOURCES}
-    seconds = min(
-        float(subprocess.check_output([sys.executable, "-c", program], env=environment))
-        for _ in range(5)
-    )
+    seconds = min(float(run_python(program).stdout) for _ in range(5))
     assert seconds < 0.060

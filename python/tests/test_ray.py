@@ -6,20 +6,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from conftest import DATA, TEXTS, has
+from conftest import DATA, TEXTS, has, run_python
 from pyencore import TextEncoder
 from pyencore._ray_worker import digest_of, read_files, write_files
 
 needs_ray = pytest.mark.skipif(not has("ray"), reason="ray is not installed")
-SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
 
 BOUND = """
 import os, socket, sys, threading
@@ -45,9 +42,8 @@ assert BoundCores(10_000).cores == []
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system binds no threads")
 def test_cores_are_of_one_process() -> None:
-    environment = {**os.environ, "PYTHONPATH": SOURCES}
     for _ in range(60):  # other tests of Ray may run beside this one
-        run = subprocess.run([sys.executable, "-c", BOUND], env=environment, timeout=60)
+        run = run_python(BOUND)
         if run.returncode != 77:
             break
         time.sleep(2)

@@ -54,14 +54,12 @@ if __name__ == "__main__":
     TABLE.write_text(json.dumps(signatures_of(sentence_transformers), indent=1) + "\n")
     sys.exit(0)
 
-from conftest import DATA, TEXTS, has, needs_reference  # noqa: E402
+from conftest import DATA, FOLDERS, TEXTS, has, needs_reference  # noqa: E402
 
 import pyencore  # noqa: E402
 
 WANTED: dict[str, dict[str, list[str]]] = json.loads(TABLE.read_text())
 CLASSES = {name: name for name in METHODS} | {"SentenceTransformer": "TextEncoder"}
-# Arguments of encode whose default is not sentence-transformers', as docs/python.md says.
-OTHER_DEFAULTS = {"convert_to_tensor", "convert_to_numpy"}
 
 
 @needs_reference
@@ -75,16 +73,11 @@ def test_the_table_is_that_of_sentence_transformers() -> None:
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """Of each class one whose prompts change its results."""
     root = tmp_path_factory.mktemp("signatures")
-    sources = {
-        "SentenceTransformer": DATA / "sentences" / "qwen3_embedding",
-        "SparseEncoder": DATA / "heads" / "splade_bert",
-        "MultiVectorEncoder": DATA / "late" / "own",
-        "CrossEncoder": DATA / "text" / "reranker",
-    }
     made = {}
-    for name, source in sources.items():
+    for name in METHODS:
         folder = root / name
-        shutil.copytree(source, folder)
+        source = DATA / "sentences" / "qwen3_embedding"
+        shutil.copytree(FOLDERS.get(name, source), folder)
         prompts = {"query": "old road: ", "document": "harbour. ", "other": "tea? "}
         kind = getattr(pyencore, CLASSES[name])
         made[name] = kind(folder, prompts=prompts, default_prompt_name="other")
@@ -256,17 +249,9 @@ def test_tasks_of_methods_are_their_own(models: Any, name: str, method: str) -> 
             getattr(models[name], method)("tea", task=task)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*CLASSES.values(), "Classifier", "TokenClassifier", "MaskedLanguageModel", "Tokenizer"],
-)
+@pytest.mark.parametrize("name", FOLDERS)
 def test_both_names_of_the_folder(name: str, models: Any) -> None:
-    folders = {
-        "Classifier": DATA / "text" / "classifier",
-        "TokenClassifier": DATA / "heads" / "ner_bert",
-        "MaskedLanguageModel": DATA / "heads" / "splade_bert",
-        "Tokenizer": DATA / "text" / "base",
-    } | {CLASSES[key]: model.folder for key, model in models.items()}
+    folders = FOLDERS | {CLASSES[key]: model.folder for key, model in models.items()}
     kind = getattr(pyencore, name)
     folder = folders[name]
     for argument in ("model_name_or_path", "folder_or_hub_name"):

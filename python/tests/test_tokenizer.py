@@ -34,14 +34,9 @@ def reference_of(folder: Any) -> Any:
 @pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")
 @pytest.mark.parametrize(
     "name",  # folders whose class takes tokenizer.json as it is
-    [
-        pytest.param("minilm", marks=needs_minilm),
-        "base",
-        "reranker",
-        "qwen3_embedding",
-        "embedding_gemma",
-    ],
-)
+    [pytest.param("minilm", marks=needs_minilm), "base", "reranker", "qwen3_embedding",
+     "embedding_gemma"],
+)  # fmt: skip
 def test_against_tokenizers(folders: Any, name: str) -> None:
     ours, theirs = Tokenizer(folders(name)), reference_of(folders(name))
     for special in (True, False):
@@ -110,12 +105,8 @@ def test_lengths_and_plain_text(folders: Any) -> None:
     sep = tokenizer.token_to_id("[SEP]")
     assert whole.ids.count(sep) == 2
     assert tokenizer.encode(text, plain_text=True).ids.count(sep) == 1
-    assert (
-        tokenizer.model_max_length
-        == json.loads((DATA / "text" / "base" / "tokenizer_config.json").read_text())[
-            "model_max_length"
-        ]
-    )
+    settings = json.loads((DATA / "text" / "base" / "tokenizer_config.json").read_text())
+    assert tokenizer.model_max_length == settings["model_max_length"]
     with pytest.raises(TypeError, match="sequence is of type int; wanted str"):
         tokenizer.encode(3)  # type: ignore[arg-type]
     assert any(what == "model" for what, _, _ in tokenizer.describe())

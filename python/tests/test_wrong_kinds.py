@@ -16,22 +16,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyencore
 import pytest
-from conftest import DATA, has
+from conftest import DATA, FOLDERS, LAYER_SHAPES, has
 from pyencore import ops
 from synthetic_report import synthetic_report
 
 MODULES = ["pyencore", "pyencore.ops", "pyencore._padding"]
 MODULES += ["pyencore.lab"] if has("matplotlib") and has("jsonschema") else []
-MODULES += [
-    f"pyencore.{name}"
-    for name, needed in (
-        ("langchain", "langchain_core"),
-        ("llama_index", "llama_index"),
-        ("haystack", "haystack"),
-        ("ray", "ray"),
-    )
-    if has(needed)
-]
+MODULES += ["pyencore.langchain"] if has("langchain_core") else []
+MODULES += [f"pyencore.{name}" for name in ("llama_index", "haystack", "ray") if has(name)]
 # Classes of results and errors, and of others: nobody makes the former, and the latter check
 # themselves.
 NOT_TRIED = {
@@ -48,33 +40,10 @@ OF_OTHERS = {"data", "context", "tell"}
 
 BASE, RERANKER = str(DATA / "text/base"), str(DATA / "text/reranker")
 X = np.arange(32, dtype=np.float32).reshape(2, 16) / 32
-WEIGHTS = {
-    "self_attn.in_proj_weight": np.ones((48, 16), np.float32),
-    "self_attn.in_proj_bias": np.ones(48, np.float32),
-    "self_attn.out_proj.weight": np.ones((16, 16), np.float32),
-    "self_attn.out_proj.bias": np.ones(16, np.float32),
-    "linear1.weight": np.ones((64, 16), np.float32),
-    "linear1.bias": np.ones(64, np.float32),
-    "linear2.weight": np.ones((16, 64), np.float32),
-    "linear2.bias": np.ones(16, np.float32),
-    "norm1.weight": np.ones(16, np.float32),
-    "norm1.bias": np.ones(16, np.float32),
-    "norm2.weight": np.ones(16, np.float32),
-    "norm2.bias": np.ones(16, np.float32),
-}
+WEIGHTS = {name: np.ones(shape, np.float32) for name, shape in LAYER_SHAPES.items()}
 LAYER: dict[str, Any] = {"num_heads": 4, "activation": "gelu", "threads": 1}
 
-# What a class is made of; what a class or a method is called with, by the argument's name.
-FOLDERS = {
-    "TextEncoder": "text/base",
-    "CrossEncoder": "text/reranker",
-    "Classifier": "text/classifier",
-    "TokenClassifier": "heads/ner_bert",
-    "SparseEncoder": "heads/splade_bert",
-    "MaskedLanguageModel": "heads/splade_bert",
-    "MultiVectorEncoder": "late/stanford",
-    "Tokenizer": "text/base",
-}
+# What a class or a method is called with, by the argument's name.
 SPARSE = {
     "indptr": np.array([0, 1, 2]),
     "indices": np.array([3, 4], np.int32),
@@ -232,7 +201,7 @@ class Callee(NamedTuple):
 
 def made(name: str, module: Any) -> Any:
     if name in FOLDERS:
-        return getattr(module, name)(str(DATA / FOLDERS[name]))
+        return getattr(module, name)(str(FOLDERS[name]))
     return {
         "Encoder": lambda: pyencore.Encoder(WEIGHTS, **LAYER),
         "SparseMatrix": lambda: pyencore.SparseMatrix(**SPARSE),
@@ -316,7 +285,7 @@ def right(label: str, parameter: inspect.Parameter) -> Any:
 
         return lab.compare([report(), report()])[0]
     if label in FOLDERS or name in ("folder_or_hub_name", "model_name_or_path"):
-        return str(DATA / FOLDERS.get(label.split(".")[0], "text/base"))
+        return str(FOLDERS.get(label.split(".")[0], BASE))
     assert name in RIGHT, f"{label} has a new argument {name}: RIGHT wants a value of it"
     return RIGHT[name]
 

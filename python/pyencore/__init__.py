@@ -11,13 +11,8 @@ if TYPE_CHECKING:
     from pyencore._cross_encoder import Classifier, CrossEncoder
     from pyencore._encoder import Encoder
     from pyencore._errors import CorruptDataError, UnsupportedError
-    from pyencore._machine import (
-        active_target,
-        compiled_targets,
-        cores,
-        set_target,
-        supported_targets,
-    )
+    from pyencore._machine import active_target, compiled_targets, cores
+    from pyencore._machine import set_target, supported_targets
     from pyencore._masked_language_model import MaskedLanguageModel
     from pyencore._multi_vector_encoder import MultiVectorEncoder
     from pyencore._quantize import quantize_embeddings
@@ -31,53 +26,26 @@ if TYPE_CHECKING:
 # Loaded when they are first asked for: pyencore.lab works without the compiled module, and a
 # program pays for what it uses.
 _WHERE = {
-    "Classifier": "_cross_encoder",
-    "CorruptDataError": "_errors",
-    "CrossEncoder": "_cross_encoder",
-    "Encoder": "_encoder",
-    "Encoding": "_tokenizer",
-    "MaskedLanguageModel": "_masked_language_model",
-    "MultiVectorEncoder": "_multi_vector_encoder",
-    "SparseEncoder": "_sparse_encoder",
-    "SparseMatrix": "_sparse_encoder",
-    "StoredVectors": "_token_vectors",
-    "TextEncoder": "_text_encoder",
-    "TokenClassifier": "_token_classifier",
-    "Tokenizer": "_tokenizer",
-    "UnsupportedError": "_errors",
-    "active_target": "_machine",
-    "compiled_targets": "_machine",
-    "cores": "_machine",
-    "quantize_embeddings": "_quantize",
-    "set_target": "_machine",
-    "store_vectors": "_token_vectors",
-    "supported_targets": "_machine",
-    "__version__": "_version",
+    "_cross_encoder": ("Classifier", "CrossEncoder"),
+    "_encoder": ("Encoder",),
+    "_errors": ("CorruptDataError", "UnsupportedError"),
+    "_machine": ("active_target", "compiled_targets", "cores", "set_target", "supported_targets"),
+    "_masked_language_model": ("MaskedLanguageModel",),
+    "_multi_vector_encoder": ("MultiVectorEncoder",),
+    "_quantize": ("quantize_embeddings",),
+    "_sparse_encoder": ("SparseEncoder", "SparseMatrix"),
+    "_text_encoder": ("TextEncoder",),
+    "_token_classifier": ("TokenClassifier",),
+    "_token_vectors": ("StoredVectors", "store_vectors"),
+    "_tokenizer": ("Encoding", "Tokenizer"),
+    "_version": ("__version__",),
 }
 
 __all__ = [
-    "Classifier",
-    "CorruptDataError",
-    "CrossEncoder",
-    "Encoder",
-    "Encoding",
-    "MaskedLanguageModel",
-    "MultiVectorEncoder",
-    "SparseEncoder",
-    "SparseMatrix",
-    "StoredVectors",
-    "TextEncoder",
-    "TokenClassifier",
-    "Tokenizer",
-    "UnsupportedError",
-    "__version__",
-    "active_target",
-    "compiled_targets",
-    "cores",
-    "ops",
-    "quantize_embeddings",
-    "set_target",
-    "store_vectors",
+    "Classifier", "CorruptDataError", "CrossEncoder", "Encoder", "Encoding", "MaskedLanguageModel",
+    "MultiVectorEncoder", "SparseEncoder", "SparseMatrix", "StoredVectors", "TextEncoder",
+    "TokenClassifier", "Tokenizer", "UnsupportedError", "__version__", "active_target",
+    "compiled_targets", "cores", "ops", "quantize_embeddings", "set_target", "store_vectors",
     "supported_targets",
 ]
 
@@ -85,11 +53,11 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name == "ops":
         return importlib.import_module("pyencore.ops")
-    if name not in _WHERE:
-        raise AttributeError(f"module 'pyencore' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"pyencore.{_WHERE[name]}"), name)
-    globals()[name] = value
-    return value
+    for module, names in _WHERE.items():
+        if name in names:
+            value = globals()[name] = getattr(importlib.import_module(f"pyencore.{module}"), name)
+            return value
+    raise AttributeError(f"module 'pyencore' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -15,19 +15,8 @@ from pyencore._inputs import check_threads, checked, integer
 from pyencore._opened import forget_threads_after_fork
 
 __all__ = [
-    "PackedLinear",
-    "add",
-    "attention",
-    "exp",
-    "gelu",
-    "gelu_tanh",
-    "layer_norm",
-    "matmul",
-    "relu",
-    "rms_norm",
-    "silu",
-    "softmax",
-    "tanh",
+    "PackedLinear", "add", "attention", "exp", "gelu", "gelu_tanh", "layer_norm", "matmul", "relu",
+    "rms_norm", "silu", "softmax", "tanh",
 ]
 
 

@@ -23,14 +23,8 @@ from transformers import AutoTokenizer
 
 DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
 WORDS = [
-    "Hello there, \u00c9t\u00e9 AND more",
-    "a  ",
-    "  \n",
-    " ",
-    "",
-    "x \u4e2d\u6587 \u2581y ``''",
-    "one [MASK] <mask> </s>two",
-    "<new>b <NEW> [X] <|endoftext|>",
+    "Hello there, \u00c9t\u00e9 AND more", "a  ", "  \n", " ", "", "x \u4e2d\u6587 \u2581y ``''",
+    "one [MASK] <mask> </s>two", "<new>b <NEW> [X] <|endoftext|>",
     "a longer text of many more words, so that it is cut",
 ]
 TINY = "[UNK]\n[CLS]\n[SEP]\n[PAD]\n[MASK]\na\nb\n##b\n\u00e9\n<s>\n</s>\n<pad>\n<mask>\nx\n"
@@ -38,20 +32,8 @@ TINY_VOCAB = {
     token: i
     for i, token in enumerate(
         [
-            "<s>",
-            "<pad>",
-            "</s>",
-            "<unk>",
-            "a",
-            "b",
-            "c",
-            "\u0120",
-            "\u00c3",
-            "\u00a9",
-            "ab",
-            "\u0120ab",
-            "e",
-            "<mask>",
+            "<s>", "<pad>", "</s>", "<unk>", "a", "b", "c", "\u0120", "\u00c3", "\u00a9", "ab",
+            "\u0120ab", "e", "<mask>",
         ]
     )
 }
@@ -252,22 +234,8 @@ def folders():
             token: i
             for i, token in enumerate(
                 [
-                    "<s>",
-                    "<pad>",
-                    "</s>",
-                    "<unk>",
-                    "<mask>",
-                    "a",
-                    "b",
-                    "a</w>",
-                    "b</w>",
-                    "ab</w>",
-                    ",</w>",
-                    "o",
-                    "n",
-                    "on",
-                    "e</w>",
-                    "one</w>",
+                    "<s>", "<pad>", "</s>", "<unk>", "<mask>", "a", "b", "a</w>", "b</w>", "ab</w>",
+                    ",</w>", "o", "n", "on", "e</w>", "one</w>",
                 ]
             )
         },

@@ -19,49 +19,28 @@ KINDS = {
     "WordPiece": (
         ["uncased", "cased", "uncased_accents", "white_space", "shape_mpnet", "lowercase_first"],
         [
-            "BertTokenizer",
-            "BertTokenizerFast",
-            "DistilBertTokenizer",
-            "MPNetTokenizer",
-            "FunnelTokenizer",
-            "ConvBertTokenizer",
-            "ElectraTokenizerFast",
-            "MobileBertTokenizer",
+            "BertTokenizer", "BertTokenizerFast", "DistilBertTokenizer", "MPNetTokenizer",
+            "FunnelTokenizer", "ConvBertTokenizer", "ElectraTokenizerFast", "MobileBertTokenizer",
         ],
         ["bert", "distilbert", "mpnet", "electra", "nomic_bert", "ernie", "modernbert", "new"],
     ),
     "ByteLevel": (
         [
-            "shape_roberta",
-            "shape_roberta_space_in_front",
-            "shape_gpt_2",
-            "shape_qwen",
-            "shape_modernbert",
-            "shape_clip",
+            "shape_roberta", "shape_roberta_space_in_front", "shape_gpt_2", "shape_qwen",
+            "shape_modernbert", "shape_clip",
         ],
         [
-            "RobertaTokenizer",
-            "RobertaTokenizerFast",
-            "GPT2Tokenizer",
-            "Qwen2Tokenizer",
-            "BartTokenizerFast",
-            "LongformerTokenizer",
-            "CLIPTokenizer",
-            "LlamaTokenizer",
+            "RobertaTokenizer", "RobertaTokenizerFast", "GPT2Tokenizer", "Qwen2Tokenizer",
+            "BartTokenizerFast", "LongformerTokenizer", "CLIPTokenizer", "LlamaTokenizer",
         ],
         ["roberta", "qwen3", "qwen2", "modernbert", "eurobert", "gpt2"],
     ),
     "Unigram": (
         ["shape_xlm_r", "shape_bge_m3", "shape_camembert", "shape_t5", "shape_unigram_bare"],
         [
-            "XLMRobertaTokenizer",
-            "XLMRobertaTokenizerFast",
-            "CamembertTokenizer",
-            "AlbertTokenizer",
-            "AlbertTokenizerFast",
-            "DebertaV2Tokenizer",
-            "DebertaV2TokenizerFast",
-            "T5Tokenizer",
+            "XLMRobertaTokenizer", "XLMRobertaTokenizerFast", "CamembertTokenizer",
+            "AlbertTokenizer", "AlbertTokenizerFast", "DebertaV2Tokenizer",
+            "DebertaV2TokenizerFast", "T5Tokenizer",
         ],
         ["xlm-roberta", "camembert", "albert", "deberta-v2", "t5", "mt5", "bert", "gte", "umt5",
          "new"],
@@ -79,25 +58,11 @@ KINDS = {
 }
 CONFIGS = DATA.parent / "published_configs.json"
 SPECIAL_KEYS = [
-    "bos_token",
-    "eos_token",
-    "unk_token",
-    "sep_token",
-    "pad_token",
-    "cls_token",
-    "mask_token",
+    "bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token",
 ]
 SWITCHES = [
-    "do_lower_case",
-    "strip_accents",
-    "tokenize_chinese_chars",
-    "keep_accents",
-    "add_prefix_space",
-    "trim_offsets",
-    "legacy",
-    "split_special_tokens",
-    "clean_text",
-    "add_bos_token",
+    "do_lower_case", "strip_accents", "tokenize_chinese_chars", "keep_accents", "add_prefix_space",
+    "trim_offsets", "legacy", "split_special_tokens", "clean_text", "add_bos_token",
     "add_eos_token",
 ]
 
@@ -300,37 +265,12 @@ def draw_texts(draw, tokenizer, count):
     ]
     tokens = [token["content"] for token in tokenizer["added_tokens"]]
     tokens += [
-        "<new>",
-        "<other>",
-        "[X]",
-        "<s>",
-        "</s>",
-        "<pad>",
-        "[SEP]",
-        "<mask>",
-        "[MASK]",
+        "<new>", "<other>", "[X]", "<s>", "</s>", "<pad>", "[SEP]", "<mask>", "[MASK]",
         "<|endoftext|>",
     ]
     others = [
-        " ",
-        "  ",
-        "\t",
-        "\n",
-        "\u00a0",
-        "\u3000",
-        "\u2581",
-        "\u00c9t\u00e9 ",
-        "\u4e2d\u6587",
-        "e\u0301",
-        "``",
-        "''",
-        "ﬁ",
-        "HELLO World",
-        ", ",
-        "1234 ",
-        "don't ",
-        "\U0001f600",
-        "\u0130",
+        " ", "  ", "\t", "\n", "\u00a0", "\u3000", "\u2581", "\u00c9t\u00e9 ", "\u4e2d\u6587",
+        "e\u0301", "``", "''", "ﬁ", "HELLO World", ", ", "1234 ", "don't ", "\U0001f600", "\u0130",
     ]
     texts = ["", " ", "  \n", " a ", "a  "]
     for _ in range(count):

@@ -8,6 +8,7 @@
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
 #                          compiler for AArch64, a clang that knows its bf16, and an emulator of it
+#   tools/setup.sh --peers also the headers of ONNX Runtime, for bench/peers/loop_onnx.cc
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -124,12 +125,14 @@ add_arm_clang() {
   say "apt has no clang from $arm_clang_wanted on; .ci/run will leave most of its step neon out"
 }
 
-# Downloads Highway's source package into the current folder from a newer suite of the distribution
-# that this machine runs, through the machine's own mirrors, proxies and keys. The lists are
-# private to this folder: the machine's apt configuration stays as it is. Fails when no suite has
-# the source.
-download_highway_source() {
+# Downloads a package into the current folder from a newer suite of the distribution that this
+# machine runs, through the machine's own mirrors, proxies and keys: download_newer deb-src highway,
+# or deb for what is built. The lists are private to this folder: the machine's apt configuration
+# stays as it is. Fails when no suite has the package.
+download_newer() {
   local origin uri suites keyring signed_by suite
+  local -a get=(source --download-only)
+  [[ "$1" == deb ]] && get=(download)
   local -a apt
   apt=(apt-get -q -o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null
        -o Dir::State::lists="$PWD/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
@@ -145,13 +148,13 @@ download_highway_source() {
     signed_by=
     [[ -e "/usr/share/keyrings/$keyring" ]] && signed_by="[signed-by=/usr/share/keyrings/$keyring]"
     for suite in $suites; do
-      rm -rf lists ./*.dsc ./*.tar.*
+      rm -rf lists ./*.dsc ./*.tar.* ./*.deb
       mkdir -p lists/partial
-      echo "deb-src $signed_by $uri $suite main $([[ $origin == Ubuntu ]] && echo universe)" \
+      echo "$1 $signed_by $uri $suite main $([[ $origin == Ubuntu ]] && echo universe)" \
         >sources.list
       echo "+ trying $suite at $uri" >>"$log"
       if "${apt[@]}" update >>"$log" 2>&1 &&
-         "${apt[@]}" source --download-only highway >>"$log" 2>&1; then
+         "${apt[@]}" "${get[@]}" "$2" >>"$log" 2>&1; then
         return 0
       fi
     done
@@ -189,7 +192,7 @@ get_highway() {
   # shellcheck disable=SC2064  # $work as it is now
   trap "rm -rf '$work'" EXIT
   cd "$work"
-  if download_highway_source; then
+  if download_newer deb-src highway; then
     build_highway
   else
     say "apt has no source of Highway; CMake takes an installed one or downloads it"
@@ -198,12 +201,32 @@ get_highway() {
   cd "$root"
 }
 
+# Of another version than the library of Python's package: its C interface only grows.
+get_onnxruntime_headers() {
+  local work
+  work="$(mktemp -d "$deps/onnxruntime-XXXXXX")"
+  # shellcheck disable=SC2064  # $work as it is now
+  trap "rm -rf '$work'" EXIT
+  cd "$work"
+  download_newer deb libonnxruntime-dev || fail "apt has no headers of ONNX Runtime; see $log"
+  logged dpkg-deb -x ./libonnxruntime-dev*.deb unpacked
+  mkdir -p "$deps/onnxruntime"
+  mv unpacked/usr/include/onnxruntime "$deps/onnxruntime/include"
+  cd "$root"
+}
+
 main() {
   ci=no
   case "${1:-}" in
     "") ;;
     --ci) ci=yes ;;
-    *) fail "unknown argument '$1'; the only one is --ci" ;;
+    --peers)
+      [[ ! -d "$deps/onnxruntime/include" ]] || return 0
+      mkdir -p "$deps"
+      : >"$log"
+      get_onnxruntime_headers
+      return ;;
+    *) fail "unknown argument '$1'; wanted --ci or --peers" ;;
   esac
 
   mapfile -t packages < <(missing_packages)

@@ -12,6 +12,7 @@
 
 #if defined(__linux__)
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 #endif
 
@@ -32,7 +33,23 @@ double SecondsOf(const Call& call) {
   return WallSeconds() - start;
 }
 
+// What the system has done with all threads of the process so far.
+struct ProcessCounts {
+  double minor_faults = 0;
+  double major_faults = 0;
+  double voluntary_switches = 0;
+  double involuntary_switches = 0;
+};
+
 #if defined(__linux__)
+
+inline ProcessCounts CountsOfProcess() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto number = [](long count) { return static_cast<double>(count); };
+  return {number(usage.ru_minflt), number(usage.ru_majflt), number(usage.ru_nvcsw),
+          number(usage.ru_nivcsw)};
+}
 
 // Seconds that the calling thread has been on a core. A call costs about 250 ns.
 inline double ThreadSeconds() {
@@ -65,6 +82,8 @@ class CoreMask {
 };
 
 #else
+
+inline ProcessCounts CountsOfProcess() { return {}; }
 
 inline double ThreadSeconds() { return WallSeconds(); }
 

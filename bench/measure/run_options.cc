@@ -23,6 +23,12 @@ Status Wrong(const std::string& sentence) { return Status(ErrorCode::kInvalidArg
 Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }
 
 Result<std::vector<int>> RunOptions::Apply() const {
+  if (executor == "inline") {
+    if (threads != RunOptions().threads && threads != std::vector<std::string>{"1"}) {
+      return Wrong("--threads: found another number than 1, which --executor inline has");
+    }
+    return RunOptions{.threads = {"1"}, .idle_spin = idle_spin, .target = target}.Apply();
+  }
   const ThreadSource source = *ThreadSourceFromName(executor);
   if (idle_spin > 0 && source != ThreadSource::kPool) {
     return Wrong("--idle-spin is for --executor pool, found " + executor);

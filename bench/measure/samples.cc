@@ -29,6 +29,31 @@ double Spread(const std::vector<double>& values) {
   return (Quantile(values, 0.9) - Quantile(values, 0.1)) / Quantile(values, 0.5);
 }
 
+std::vector<double> PercentilesOf(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  std::vector<double> found;
+  for (size_t percent = 0; percent <= 100; ++percent) {
+    const size_t rank = (percent * values.size() + 99) / 100;  // rounded up, as Quantile has it
+    found.push_back(values[std::max<size_t>(rank, 1) - 1]);
+  }
+  return found;
+}
+
+std::vector<double> MediansOfSlots(const std::vector<double>& values,
+                                   const std::vector<size_t>& ends, size_t most) {
+  const size_t group = (ends.size() + most - 1) / most;
+  std::vector<double> medians;
+  size_t begin = 0;
+  for (size_t slot = 0; slot < ends.size(); slot += group) {
+    const size_t end = ends[std::min(slot + group, ends.size()) - 1];
+    medians.push_back(Quantile({values.begin() + static_cast<ptrdiff_t>(begin),
+                                values.begin() + static_cast<ptrdiff_t>(end)},
+                               0.5));
+    begin = end;
+  }
+  return medians;
+}
+
 Samples::Samples(const Executor& executor, Products products)
     : meter_(executor, products), peak_before_(meter_.Measure()), slot_start_(WallSeconds()) {}
 
@@ -44,31 +69,6 @@ void Samples::Finish() {
 void Samples::Resume() {
   peak_before_ = meter_.Measure();
   slot_start_ = WallSeconds();
-}
-
-std::vector<double> Samples::Percentiles() const {
-  std::vector<double> sorted = all_;
-  std::sort(sorted.begin(), sorted.end());
-  std::vector<double> values;
-  for (size_t percent = 0; percent <= 100; ++percent) {
-    const size_t rank = (percent * sorted.size() + 99) / 100;  // rounded up, as Quantile has it
-    values.push_back(sorted[std::max<size_t>(rank, 1) - 1]);
-  }
-  return values;
-}
-
-std::vector<double> Samples::SlotMedians(size_t most) const {
-  const size_t group = (slot_ends_.size() + most - 1) / most;
-  std::vector<double> medians;
-  size_t begin = 0;
-  for (size_t slot = 0; slot < slot_ends_.size(); slot += group) {
-    const size_t end = slot_ends_[std::min(slot + group, slot_ends_.size()) - 1];
-    medians.push_back(Quantile(
-        {all_.begin() + static_cast<ptrdiff_t>(begin), all_.begin() + static_cast<ptrdiff_t>(end)},
-        0.5));
-    begin = end;
-  }
-  return medians;
 }
 
 void Samples::CloseSlot() {

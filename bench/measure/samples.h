@@ -20,6 +20,14 @@ double Quantile(std::vector<double> values, double q);
 // Relative spread, whatever the count: (90 % - 10 % quantile) / median.
 double Spread(const std::vector<double>& values);
 
+// At 0, 1, ... 100 %. values must not be empty.
+std::vector<double> PercentilesOf(std::vector<double> values);
+
+// Medians of consecutive slots, which end before `ends`, or of groups of them where there are more
+// than `most`.
+std::vector<double> MediansOfSlots(const std::vector<double>& values,
+                                   const std::vector<size_t>& ends, size_t most);
+
 // The samples of one measurement, in slots of 20 ms with the peak measured between them.
 class Samples {
  public:
@@ -37,10 +45,11 @@ class Samples {
 
   size_t count() const { return all_.size(); }
   double SecondsAt(double q) const { return Quantile(all_, q); }
-  // At 0, 1, ... 100 %.
-  std::vector<double> Percentiles() const;
-  // Medians of consecutive slots, or of groups of them where there are more than `most`.
-  std::vector<double> SlotMedians(size_t most) const;
+  const std::vector<double>& all() const { return all_; }
+  std::vector<double> Percentiles() const { return PercentilesOf(all_); }
+  std::vector<double> SlotMedians(size_t most) const {
+    return MediansOfSlots(all_, slot_ends_, most);
+  }
   double PeakFlops() const { return Quantile(peaks_, 0.5); }  // FLOP/s; the median
   double LargestPeakFlops() const { return Quantile(peaks_, 1); }
   // What a call of `flops` operations reached of the peak: the median over the samples of its

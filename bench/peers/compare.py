@@ -5,12 +5,12 @@
     tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/compare.py BENCHMARK [options]
 
-BENCHMARK is layers, deberta, texts, ids or max_sim, each a module of this folder; its --help says
-what it measures. Each engine is opened in a process of its own, bound to as many cores as threads
-(one thread: the last core), and its output is compared first. One that is too far off is left out,
-with the reason, as is one that cannot be had. Then all take turns for some rounds, one at a time; a
-turn that other processes disturbed is taken again. With --busy N they take them beside N processes
-that only burn time, and none again.
+BENCHMARK is layers, deberta, texts, ids, max_sim or loop, each a module of this folder; its --help
+says what it measures. Each engine is opened in a process of its own, bound to as many cores as
+threads (one thread: the last core), and its output is compared first. One that is too far off is
+left out, with the reason, as is one that cannot be had. Then all take turns for some rounds, one at
+a time; a turn that other processes disturbed is taken again. With --busy N they take them beside N
+processes that only burn time, and none again.
 
 p50 is the median over the rounds of the median call, p99 of the call that 1 in 100 is slower than
 (from 100 calls of a turn on), min the fastest call. "to" an engine is the time by that engine's of
@@ -32,7 +32,7 @@ import typing
 import isa
 import remote
 
-BENCHMARKS = ("layers", "deberta", "texts", "ids", "max_sim")
+BENCHMARKS = ("layers", "deberta", "texts", "ids", "max_sim", "loop")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +42,7 @@ class Case:
     threads: int
     labels: dict  # what is timed: its amount and unit, of which a row has so many a second
     work: typing.Any = None  # the benchmark's own
+    compared: str = "p50"  # the figure whose ratios are given
 
 
 def say(*words):
@@ -70,6 +71,9 @@ def serve(path):
             numpy.save(job["output"], opened.output())
 
         def answer(label):
+            if job.get("whole_turns"):  # a call is a turn, and returns its summary
+                found, others = remote.turn(opened.calls[label], job["retakes"])
+                return {**found, "others": others}
             samples, others = remote.turn(
                 lambda: remote.call_times(opened.calls[label], job["seconds"], job["least"],
                                           job.get("timed", False)), job["retakes"])
@@ -156,7 +160,7 @@ def row(case, label, engine):
     seconds.update(min=min(each["min"]), max=max(each["max"]))
     return {"case": case, "label": label, "threads": case.threads, "engine": engine.name,
             "precision": engine.precision, "is_base": engine.is_base, "detail": "",
-            "difference": "", **engine.about, "seconds": seconds, "rounds": each["p50"],
+            "difference": "", **engine.about, "seconds": seconds, "rounds": each[case.compared],
             "calls": sum(turn["calls"] for turn in turns),
             "slots": [slot for turn in turns for slot in turn["slots"]],
             "others": max(turn["others"] for turn in turns)}

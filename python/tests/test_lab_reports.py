@@ -137,6 +137,22 @@ def test_what_may_be_absent():
         reports.check(with_value(place, value))
 
 
+LOOP = {"hz": 60, "p99_9": None, "late": 0, "minor_faults": 0.1, "major_faults": 0,
+        "allocations": None, "voluntary_switches": 1, "involuntary_switches": 0,
+        "control": REPORT["rows"][0]["seconds"]}
+
+
+def test_rows_in_frames():
+    budget = {"seconds": 0.016, "fits": True, "max_length": 256}
+    report = with_value(["rows", 0, "loop"], LOOP)
+    report["rows"][0]["budget"] = budget
+    reports.check(report)
+    for key, value in (("hz", 1001), ("late", 0.5), ("allocations", -1), ("control", 1)):
+        assert key in refusal(with_value(["rows", 0, "loop"], {**LOOP, key: value}))
+    for key, value in (("seconds", 0), ("fits", 1), ("max_length", -1)):
+        assert key in refusal(with_value(["rows", 0, "budget"], {**budget, key: value}))
+
+
 def test_words():
     assert [reports.number(value) for value in (0, 0.25, 40, 2500)] == ["0", "0.25", "40", "2,500"]
     assert [reports.time_text(value) for value in (812e-6, 3.41e-3, 1.2, 0.99996e-3)] == [

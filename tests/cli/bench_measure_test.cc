@@ -232,7 +232,7 @@ TEST(BenchTable, MarksRowsWhoseThreadsShareACore) {
   row.verified = true;
   const auto printed = [&](bool shares_core) {
     std::ostringstream out;
-    tool::BenchTable(/*texts=*/false).PrintRow(out, row, shares_core);
+    tool::BenchTable(tool::BenchKind::kLayers).PrintRow(out, row, shares_core);
     return out.str();
   };
   EXPECT_EQ(printed(false).find('*'), std::string::npos);
@@ -240,7 +240,7 @@ TEST(BenchTable, MarksRowsWhoseThreadsShareACore) {
   row.verified = false;
   EXPECT_NE(printed(false).find("not checked"), std::string::npos);
   std::ostringstream head;
-  tool::BenchTable(/*texts=*/false).PrintHead(head);
+  tool::BenchTable(tool::BenchKind::kLayers).PrintHead(head);
   EXPECT_NE(head.str().find("*: the threads had less than their peak"), std::string::npos);
 }
 

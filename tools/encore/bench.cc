@@ -16,6 +16,7 @@
 #include "bench/measure/models.h"
 #include "bench/measure/run_options.h"
 #include "bench/measure/threads.h"
+#include "tools/encore/bench_deadline.h"
 #include "tools/encore/bench_measure.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/bench_table.h"
@@ -52,6 +53,13 @@ are printed as they are done, in the second half.
 again and again, and 64 texts in one call, or the texts of a file; in f32, bf16 and int8 unless
 --precision says which. Tokenizing counts, opening does not.
 
+--loop keeps a model in a loop with a deadline: in each frame one text, one of four sentences of 17
+words or of --texts, and then 0.5 ms of integer work, the control. --budget searches for the most
+tokens of one text whose p99 is within a time, by calls of so many tokens, one after another or in
+the frames of --loop. Both open the model with its files in memory (FileMemory::kCopied), and warm
+up first. One thread is bound to a core. Allocations are calls of operator new, which the command
+counts; larger buffers come from the C library alone, and show as faults.
+
 Before a row is timed, the model's layers are checked on four tokens against a reference in double
 precision, and the row's output against the one of the calling thread alone, bit for bit.
 
@@ -63,6 +71,8 @@ Examples:
   encore bench --list
   encore bench --model all-MiniLM-L6-v2
   encore bench --model all-MiniLM-L6-v2 --precision int8 --threads 1,2,4 --format markdown
+  encore bench --model all-MiniLM-L6-v2 --loop 60 --seconds 20 --executor inline
+  encore bench --model all-MiniLM-L6-v2 --budget 16ms
   encore bench --workload base_1x16,base_1x128 --threads 1 --cold --json bench.json
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
@@ -78,16 +88,33 @@ struct BenchOptions {
   Option precision_option;
   std::string folder;  // of a model; empty: workloads
   std::string texts;
+  std::optional<int> loop;  // Hz
+  std::string budget;
   std::string format = "table";
   std::string json;
   bool list = false;
   ModelOptions model;
   std::vector<Option> model_options;
+  std::vector<Option> text_options;
 };
 
 // A query's p99 wants more calls.
 constexpr double kSeconds = 0.5;
 constexpr double kSecondsOfTexts = 2;
+constexpr double kSecondsOfLoop = 10;
+
+BenchKind KindOf(const BenchOptions& options) {
+  if (!options.budget.empty()) return BenchKind::kBudget;
+  if (options.loop) return BenchKind::kLoop;
+  return options.folder.empty() ? BenchKind::kLayers : BenchKind::kTexts;
+}
+
+double SecondsOf(const BenchOptions& options) {
+  const double seconds = options.loop             ? kSecondsOfLoop
+                         : options.folder.empty() ? kSeconds
+                                                  : kSecondsOfTexts;
+  return options.seconds.value_or(seconds);
+}
 
 struct ChosenRow {
   bench::NamedWorkload workload;
@@ -136,10 +163,19 @@ class BenchRows {
     }
     std::vector<Precision> precisions;
     if (options.precision_option.given()) precisions = {options.run.precision()};
-    texts_ = TextWorkloads(options.texts);
-    model_.emplace(options.folder, std::move(precisions), options.amx_bf16);
+    OpenOptions open = {.amx_bf16 = options.amx_bf16};
+    if (KindOf(options) == BenchKind::kTexts) {
+      texts_ = TextWorkloads(options.texts);
+    } else {
+      deadline_ = {.hz = options.loop.value_or(0), .seconds = SecondsOf(options)};
+      if (!options.budget.empty()) deadline_->budget = SecondsOfBudget(options.budget);
+      texts_ = {{options.budget.empty() ? "loop" : "search", SentencesOfLoop(options.texts)}};
+      open.weights = FileMemory::kCopied;
+    }
+    model_.emplace(options.folder, std::move(precisions), open);
   }
 
+  int visits() const { return deadline_ ? 1 : BenchMeasurer::kVisits; }
   size_t count() const {
     return model_ ? texts_.size() * model_->precisions().size() : chosen_.size();
   }
@@ -147,6 +183,9 @@ class BenchRows {
     return model_ ? texts_[i % texts_.size()].name : chosen_[i].workload.name;
   }
   const ReportRow& Measure(size_t i, int threads) {
+    if (deadline_) {
+      return MeasureDeadline(*model_, *deadline_, texts_[0].texts, i, threads, measurer_);
+    }
     if (model_) {
       return model_->Measure(texts_[i % texts_.size()], i / texts_.size(), threads, measurer_);
     }
@@ -160,6 +199,7 @@ class BenchRows {
   std::vector<ChosenRow> chosen_;
   std::vector<TextWorkload> texts_;
   std::optional<BenchModel> model_;
+  std::optional<Deadline> deadline_;
 };
 
 void PrintNoise(std::ostream& out, const ReportNoise& noise) {
@@ -210,10 +250,14 @@ int RunBench(const BenchOptions& options) {
     PrintWorkloads(std::cout);
     return kExitOk;
   }
-  const bool texts = !options.folder.empty();
-  if (!texts && !options.texts.empty())
-    throw Failure("--texts is for --model, which was not given");
-  const double seconds = options.seconds.value_or(texts ? kSecondsOfTexts : kSeconds);
+  const BenchKind kind = KindOf(options);
+  if (options.folder.empty()) {
+    for (const Option& option : options.text_options) {
+      if (option.given()) throw Failure(option.name() + " is for --model, which was not given");
+    }
+  }
+  if (!options.budget.empty()) (void)SecondsOfBudget(options.budget);
+  const double seconds = SecondsOf(options);
   CheckSeconds(seconds);
   (void)ChosenRows(options);  // names what is wrong before anything is opened
   const std::vector<int> threads = Take(options.run.Apply());
@@ -224,26 +268,28 @@ int RunBench(const BenchOptions& options) {
   BenchMeasurer measurer(seconds);
   BenchRows rows(options, &measurer);
   if (!json) PrintContext(std::cout, table);
-  constexpr int kVisits = BenchMeasurer::kVisits;
+  const auto visits = static_cast<size_t>(rows.visits());
   Progress progress(StderrIsTerminal(),
-                    static_cast<double>((1 + rows.count() * kVisits) * threads.size()));
+                    static_cast<double>((1 + rows.count() * visits) * threads.size()));
+  const bool roofs = kind == BenchKind::kLayers || kind == BenchKind::kTexts;
   for (const int count : threads) {
+    if (!roofs) break;
     progress.Begin("roofs", 1);
     measurer.roofs().Measure(count);
   }
   progress.Clear();
-  const BenchTable printed(texts);
+  const BenchTable printed(kind);
   if (table) {
-    PrintRoofs(std::cout, measurer.roofs().roofs());
+    if (roofs) PrintRoofs(std::cout, measurer.roofs().roofs());
     printed.PrintHead(std::cout);
   }
-  for (int visit = 1; visit <= kVisits; ++visit) {
+  for (size_t visit = 1; visit <= visits; ++visit) {
     for (size_t i = 0; i < rows.count(); ++i) {
       for (const int count : threads) {
         progress.Begin(rows.Name(i), 1);
         const ReportRow& row = rows.Measure(i, count);
         progress.Clear();
-        if (visit == kVisits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
+        if (visit == visits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
       }
     }
   }
@@ -262,8 +308,9 @@ int RunBench(const BenchOptions& options) {
 Option AddRunOptions(const Command& command, bench::RunOptions* run) {
   command.Add("--threads", &run->threads, "Thread counts; all: as many as usable cores",
               {.type = "N,...", .show_default = true});
-  command.Add("--executor", &run->executor, "Where threads come from: pool or openmp",
-              {.show_default = true, .one_of = {"pool", "openmp"}});
+  command.Add("--executor", &run->executor,
+              "Where threads come from: pool or openmp; inline: one thread",
+              {.show_default = true, .one_of = {"pool", "openmp", "inline"}});
   command.Add("--idle-spin", &run->idle_spin,
               "How long a pool's threads look for the next call before they sleep",
               {.type = "US", .show_default = true, .range = Range{0, bench::kMaxIdleSpin}});
@@ -285,15 +332,25 @@ void AddBench(CommandLine& line, Action& action) {
   const Option folder =
       command.Add("--model", &options->folder, "A model's folder, to be measured on texts",
                   {.type = "FOLDER", .excludes = {workload}});
-  command.Add("--texts", &options->texts,
-              "Texts for --model, one per line; default: 64 built-in texts", {.type = "FILE"});
+  const Option texts =
+      command.Add("--texts", &options->texts,
+                  "Texts for --model, one per line; default: built-in texts", {.type = "FILE"});
+  const Option loop = command.Add(
+      "--loop", &options->loop,
+      "A text of --model in each frame of a loop, so many a second; 0: one after another",
+      {.type = "HZ", .range = Range{0, 1000}});
+  const Option budget =
+      command.Add("--budget", &options->budget,
+                  "How many tokens of one text --model computes within a time at p99, e.g. 16ms",
+                  {.type = "TIME", .excludes = {texts}});
+  options->text_options = {texts, loop, budget};
   options->precision_option = AddRunOptions(command, &options->run);
   command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
   command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
               {.excludes = {folder}});
   command.Add("--cold", &options->cold, "Only with weights from memory", {.excludes = {folder}});
   command.Add("--seconds", &options->seconds,
-              "Seconds per row (default 0.5, or 2 with --model); at least 4 calls");
+              "Seconds per row (default 0.5, 2 with --model, 10 with --loop); at least 4 calls");
   command.Add("--json", &options->json, "Write the rows there, too", {.type = "FILE"});
   command.Add("--format", &options->format, "What is printed: table, markdown or json",
               {.show_default = true, .one_of = {"table", "markdown", "json"}});

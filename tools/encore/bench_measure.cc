@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <numeric>
 #include <string_view>
 #include <utility>
 
@@ -26,7 +27,6 @@ namespace encore::tool {
 namespace {
 
 constexpr size_t kMinCalls = 2;  // of a visit
-constexpr double kMaxWarmUpSeconds = 0.1;
 constexpr size_t kMostSlots = 64;
 
 std::string ProductsName(bench::Products products) {
@@ -57,6 +57,32 @@ Report NewReport() {
                 .idle_spin_us = static_cast<int>(threads.idle_spin.count()),
                 .binding = bench::Binding() + "; " + bench::WaitPolicy()};
   return report;
+}
+
+ReportSeconds SecondsOfCalls(const std::vector<double>& calls) {
+  ReportSeconds seconds = {.min = bench::Quantile(calls, 0),
+                           .p50 = bench::Quantile(calls, 0.5),
+                           .p90 = bench::Quantile(calls, 0.9),
+                           .max = bench::Quantile(calls, 1)};
+  if (calls.size() >= kCallsForP99) seconds.p99 = bench::Quantile(calls, 0.99);
+  return seconds;
+}
+
+// What follows from the calls, but for the slots.
+void SetFigures(const std::vector<double>& calls, bench::Products products, int threads,
+                ReportRow* row) {
+  row->engine_version = ENCORE_VERSION_STRING;
+  row->precision = PrecisionName(products.precision);
+  row->target = ActiveTarget();
+  row->threads = threads;
+  row->calls = calls.size();
+  row->seconds = SecondsOfCalls(calls);
+  row->quantiles = bench::PercentilesOf(calls);
+  const double median = row->seconds.p50;
+  row->gflops = row->flops / median * 1e-9;
+  row->tokens_per_s = static_cast<double>(row->tokens) / median;
+  row->useful_tokens_per_s = static_cast<double>(row->useful_tokens) / median;
+  if (row->model) row->texts_per_s = static_cast<double>(row->sequences) / median;
 }
 
 }  // namespace
@@ -213,27 +239,31 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
   samples.Finish();
   if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
 
-  const double median = samples.SecondsAt(0.5);
-  row.engine_version = ENCORE_VERSION_STRING;
-  row.precision = PrecisionName(products.precision);
-  row.target = ActiveTarget();
-  row.threads = threads;
-  row.calls = samples.count();
-  row.seconds = {.min = samples.SecondsAt(0),
-                 .p50 = median,
-                 .p90 = samples.SecondsAt(0.9),
-                 .max = samples.SecondsAt(1)};
-  if (samples.count() >= kCallsForP99) row.seconds.p99 = samples.SecondsAt(0.99);
-  row.quantiles = samples.Percentiles();
+  SetFigures(samples.all(), products, threads, &row);
   row.slots = samples.SlotMedians(kMostSlots);
-  row.gflops = row.flops / median * 1e-9;
-  row.tokens_per_s = static_cast<double>(row.tokens) / median;
-  row.useful_tokens_per_s = static_cast<double>(row.useful_tokens) / median;
-  if (row.model) row.texts_per_s = static_cast<double>(row.sequences) / median;
   row.roof = roofs_.Applying(row, samples, memory);
   shares_core_ = roofs_.Watch(row, products, samples.PeakFlops()) < kLeastOfPeaks;
   if (is_new) report_.rows.emplace_back();
   return report_.rows[visited.row] = std::move(row);
+}
+
+const ReportRow& BenchMeasurer::Add(ReportRow row, bench::Products products, int threads,
+                                    const bench::FrameTimes& times, int hz) {
+  SetFigures(times.calls, products, threads, &row);
+  std::vector<size_t> ends(times.calls.size());  // a slot is a frame
+  std::iota(ends.begin(), ends.end(), size_t{1});
+  row.slots = bench::MediansOfSlots(times.calls, ends, kMostSlots);
+  row.loop = {.hz = hz,
+              .late = times.late,
+              .minor_faults = times.counts.minor_faults,
+              .major_faults = times.counts.major_faults,
+              .allocations = times.allocations,
+              .voluntary_switches = times.counts.voluntary_switches,
+              .involuntary_switches = times.counts.involuntary_switches,
+              .control = SecondsOfCalls(times.control)};
+  if (row.calls >= 10 * kCallsForP99) row.loop->p99_9 = bench::Quantile(times.calls, 0.999);
+  report_.rows.push_back(std::move(row));
+  return report_.rows.back();
 }
 
 Report BenchMeasurer::Finish() {

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/measure/frames.h"
 #include "bench/measure/models.h"
 #include "bench/measure/noise.h"
 #include "bench/measure/peak.h"
@@ -21,6 +22,9 @@
 #include "tools/encore/report_data.h"
 
 namespace encore::tool {
+
+// A row's calls are made for so long before the clock starts, or for its seconds if they are fewer.
+inline constexpr double kMaxWarmUpSeconds = 0.1;
 
 // What is timed as a row, after a first call.
 struct TimedCall {
@@ -57,6 +61,9 @@ class BenchMeasurer {
   // BindFor does.
   const ReportRow& Time(TimedCall call, bench::Products products, int threads,
                         const Executor& executor);
+  // Adds a row of calls in frames.
+  const ReportRow& Add(ReportRow row, bench::Products products, int threads,
+                       const bench::FrameTimes& times, int hz);
   // The row of that name so far; nullptr before its first visit.
   const ReportRow* Find(const std::string& name) const;
 

@@ -6,6 +6,7 @@
 #include "tools/encore/bench_table.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tools/encore/text.h"
 
@@ -36,6 +37,44 @@ std::string TestOf(const ReportRow& row) {
   const std::string& model = row.model->name;
   return row.workload.starts_with(model + " ") ? row.workload.substr(model.size() + 1)
                                                : row.workload;
+}
+
+std::string MillisecondsOf(const std::optional<double>& seconds) {
+  return seconds ? Milliseconds(*seconds) : "";
+}
+
+// "32 of 256", "256, all", "none" of which p99 is within the budget.
+std::string TokensOf(const ReportRow& row) {
+  const ReportBudget& budget = *row.budget;
+  if (!budget.fits) return "none";
+  const std::string tokens = std::to_string(row.tokens);
+  if (budget.max_length == 0) return tokens;
+  return row.tokens >= budget.max_length ? tokens + ", all"
+                                         : tokens + " of " + std::to_string(budget.max_length);
+}
+
+// Of a row in frames: as kLoop's and kBudget's columns have them.
+std::vector<std::string> FrameCells(const ReportRow& row) {
+  const ReportLoop& loop = *row.loop;
+  std::vector<std::string> cells = {Printable(row.model->name), PrecisionOf(row),
+                                    std::to_string(row.threads)};
+  const std::vector<std::string> of_call = {
+      MillisecondsOf(row.seconds.p50), MillisecondsOf(row.seconds.p99), MillisecondsOf(loop.p99_9),
+      Milliseconds(row.seconds.max)};
+  const std::vector<std::string> of_control = {MillisecondsOf(loop.control.p50),
+                                               MillisecondsOf(loop.control.p99),
+                                               Milliseconds(loop.control.max)};
+  cells.push_back(row.budget ? TokensOf(row) : std::to_string(row.calls));
+  cells.insert(cells.end(), of_call.begin(), of_call.end());
+  cells.insert(cells.end(), of_control.begin(), of_control.end());
+  if (row.budget) return cells;
+  cells.push_back(std::to_string(loop.late));
+  for (const std::optional<double>& count :
+       {std::optional(loop.minor_faults), std::optional(loop.major_faults), loop.allocations,
+        std::optional(loop.voluntary_switches), std::optional(loop.involuntary_switches)}) {
+    cells.push_back(count ? Number(*count, 2) : "");
+  }
+  return cells;
 }
 
 std::string EscapedBars(const std::string& text) {
@@ -70,13 +109,36 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
       {"precision", 11, true},   {"threads", 9, true},   {"test", 11, true},
       {"of its roof", 13, true}, {"p50 ms", 10, true},   {"p99 ms", 10, true},
       {"texts/s", 9, true},      {"tokens/s", 10, true}, {"roof", 0, false}};
-  return texts_ ? kTexts : kLayers;
+  static const std::vector<Column> kLoop = {
+      {"model", 21, false},        {"precision", 11, true}, {"threads", 9, true},
+      {"frames", 8, true},         {"p50 ms", 9, true},     {"p99 ms", 9, true},
+      {"p99.9 ms", 10, true},      {"max ms", 9, true},     {"control: p50", 14, true},
+      {"p99 ms", 8, true},         {"max ms", 8, true},     {"late", 6, true},
+      {"minor faults", 14, true},  {"major", 7, true},      {"allocations", 13, true},
+      {"switches: own", 15, true}, {"forced", 8, true}};
+  static const std::vector<Column> kBudget = {
+      {"model", 21, false},   {"precision", 11, true}, {"threads", 9, true},
+      {"tokens", 13, true},   {"p50 ms", 9, true},     {"p99 ms", 9, true},
+      {"p99.9 ms", 10, true}, {"max ms", 9, true},     {"control: p50", 14, true},
+      {"p99 ms", 8, true},    {"max ms", 8, true}};
+  switch (kind_) {
+    case BenchKind::kLayers:
+      return kLayers;
+    case BenchKind::kTexts:
+      return kTexts;
+    case BenchKind::kLoop:
+      return kLoop;
+    case BenchKind::kBudget:
+      return kBudget;
+  }
+  return kLayers;
 }
 
 std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
+  if (row.loop) return FrameCells(row);
   const std::string share = row.roof ? Number(100 * row.roof->share, 1) + " %" : "";
   const std::string roof = row.roof ? row.roof->name : "";
-  if (!texts_ || !row.model) {
+  if (!row.model) {
     return {row.workload,
             PrecisionOf(row),
             std::to_string(row.threads),
@@ -96,22 +158,32 @@ std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
           Printable(TestOf(row)),
           share,
           Milliseconds(row.seconds.p50),
-          row.seconds.p99 ? Milliseconds(*row.seconds.p99) : "",
+          MillisecondsOf(row.seconds.p99),
           Number(row.texts_per_s, row.texts_per_s < 99.95 ? 1 : 0),
           Grouped(row.tokens_per_s),
           roof};
 }
 
 void BenchTable::PrintHead(std::ostream& out) const {
-  out << "\nOf its roof: the share of the roof that applies, as measured between the calls. ";
-  if (texts_) {
-    out << "A call takes\ntexts from their characters to vectors or scores.";
+  if (kind_ == BenchKind::kLoop || kind_ == BenchKind::kBudget) {
+    out << "\nA call takes one text from its characters to a vector or scores. Control: integer "
+           "work in the same\nframes, whose p99 and maximum are the machine's doing. ";
+    out << (kind_ == BenchKind::kLoop
+                ? "Faults, allocations (calls of operator new) and\ncontext switches are a frame's,"
+                  " of the whole process; to wait for the next frame is a switch of its own.\nLate:"
+                  " calls that took longer than a frame."
+                : "Tokens: the most whose p99 is within\nthe time, of those that the model takes.")
+        << " p99: of " << kCallsForP99 << " calls and more.\n\n";
   } else {
-    out << "Warm: the same\nlayers again and again. Cold: the layers of models that together are "
-           "larger than the caches.\nTokens that only pad count as none.";
+    out << "\nOf its roof: the share of the roof that applies, as measured between the calls. "
+        << (kind_ == BenchKind::kTexts
+                ? "A call takes\ntexts from their characters to vectors or scores."
+                : "Warm: the same\nlayers again and again. Cold: the layers of models that "
+                  "together "
+                  "are larger than the caches.\nTokens that only pad count as none.")
+        << " p99: of " << kCallsForP99
+        << " calls and more.\n*: the threads had less than their peak, see the notes below.\n\n";
   }
-  out << " p99: of " << kCallsForP99
-      << " calls and more.\n*: the threads had less than their peak, see the notes below.\n\n";
   for (const Column& column : Columns()) {
     out << (column.number ? PadLeft(column.title, column.width)
                           : (column.width == 0 ? "  " : "") + PadRight(column.title, column.width));
@@ -140,8 +212,10 @@ void BenchTable::PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>
   std::vector<std::vector<std::string>> lines(1);
   for (const Column& column : Columns()) lines[0].emplace_back(column.title);
   for (const ReportRow& row : rows) lines.push_back(Cells(row));
-  const size_t first = texts_ ? 1 : 2;
-  PrintMarkdown(out, lines, first, lines[0].size() - 1);
+  const auto number = [](const Column& column) { return column.number; };
+  const auto first = std::find_if(Columns().begin(), Columns().end(), number) - Columns().begin();
+  const bool last = Columns().back().number;
+  PrintMarkdown(out, lines, static_cast<size_t>(first), lines[0].size() - (last ? 0 : 1));
 }
 
 }  // namespace encore::tool

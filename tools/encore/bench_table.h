@@ -6,6 +6,7 @@
 #define ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
 
 #include <cstddef>
+#include <cstdint>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -19,10 +20,12 @@ namespace encore::tool {
 void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>>& lines,
                    size_t first_number, size_t last_number);
 
+// Rows of layers; of texts through a model; of that in frames; of how many tokens fit into a time.
+enum class BenchKind : uint8_t { kLayers, kTexts, kLoop, kBudget };
+
 class BenchTable {
  public:
-  // Rows of texts through a model, or of layers.
-  explicit BenchTable(bool texts) : texts_(texts) {}
+  explicit BenchTable(BenchKind kind) : kind_(kind) {}
 
   // What the columns mean, and their names.
   void PrintHead(std::ostream& out) const;
@@ -40,7 +43,7 @@ class BenchTable {
   const std::vector<Column>& Columns() const;
   std::vector<std::string> Cells(const ReportRow& row) const;
 
-  bool texts_;
+  BenchKind kind_;
 };
 
 }  // namespace encore::tool

@@ -36,7 +36,6 @@ constexpr const char* kWords =
     "business also how people between water house travel children weather history music hospital "
     "government engine computer language morning mountain contract insurance passport library";
 constexpr size_t kTexts = 64;
-constexpr size_t kMostTexts = 1024;  // of a file
 
 double Uniform(std::mt19937& random) { return (random() + 0.5) / 4294967296.0; }
 
@@ -59,30 +58,10 @@ std::vector<std::string> DrawnTexts() {
   return texts;
 }
 
-// What a call computes: numbers, and tokens of each text.
-struct Answer {
-  std::vector<float> values;
-  std::vector<size_t> tokens;
-};
-
 Answer AnswerOf(Tensor values, TextCounts counts) {
   const auto* data = static_cast<const float*>(std::as_const(values).data());
   const size_t count = values.size_bytes() / sizeof(float);
   return {{data, data + count}, std::move(counts.tokens)};
-}
-
-Answer Call(const TextEncoder& model, const std::vector<std::string>& texts,
-            const Executor& executor) {
-  if (model.dimensions() > 0) {
-    Embeddings made = Take(model.Encode(texts, {.executor = executor}));
-    return AnswerOf(std::move(made.vectors), std::move(made.counts));
-  }
-  if (model.labels().size() == 1) {
-    Scores made = Take(model.Score(kQuery, texts, {.executor = executor}));
-    return {std::move(made.values), std::move(made.counts.tokens)};
-  }
-  Predictions made = Take(model.Classify(texts, {.executor = executor}));
-  return AnswerOf(std::move(made.values), std::move(made.counts));
 }
 
 ReportModel AboutFolder(const std::string& path) {
@@ -107,11 +86,18 @@ std::vector<TextWorkload> TextWorkloads(const std::string& path) {
   return {{"query", {kQuery}}, {name, std::move(texts)}};
 }
 
-BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisions, bool amx_bf16)
+std::string TextOfWords(size_t words) {
+  static const std::vector<std::string> kAll = SplitWords(kWords);
+  std::string text;
+  for (size_t i = 0; i < words; ++i) text += (i == 0 ? "" : " ") + kAll[i % kAll.size()];
+  return text;
+}
+
+BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisions,
+                       OpenOptions options)
     : precisions_(std::move(precisions)) {
   const bool chosen = !precisions_.empty();
   if (!chosen) precisions_ = {Precision::kF32, Precision::kBF16, Precision::kInt8};
-  OpenOptions options = {.amx_bf16 = amx_bf16};
   if (chosen) options.precision = precisions_[0];
   models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
   if (!models_[0].has_encoder()) {
@@ -129,55 +115,82 @@ BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisi
   about_ = AboutFolder(folder);
 }
 
-const ReportRow& BenchModel::Measure(const TextWorkload& workload, size_t precision, int threads,
-                                     BenchMeasurer* measurer) {
-  const TextEncoder& model = models_[precision];
-  const EncoderConfig& config = model.encoder().config();
-  const bench::Products products = {precisions_[precision], model.encoder().amx_bf16()};
-  TimedCall timed;
-  timed.name = about_.name + " " + workload.name + "," + std::to_string(precision) + "," +
-               std::to_string(threads);
-  const bool is_new = measurer->Find(timed.name) == nullptr;
-  bench::BindFor(threads);
-  const Executor executor = ExecutorFor(threads);
-  Answer answer;
-  timed.first_seconds = bench::SecondsOf([&] { answer = Call(model, workload.texts, executor); });
-  timed.bits = std::hash<std::string_view>()(
-      {reinterpret_cast<const char*>(answer.values.data()), answer.values.size() * sizeof(float)});
-  if (is_new) {
-    const auto finite = [](float value) { return std::isfinite(value); };
-    const Answer alone = Call(model, workload.texts, Executor::Inline());
-    const auto bits = [](const Answer& a) { return std::as_bytes(std::span(a.values)); };
-    if (!std::ranges::equal(bits(answer), bits(alone)) ||
-        !std::all_of(answer.values.begin(), answer.values.end(), finite)) {
-      throw Failure(timed.name + ": found other bits than the calling thread alone computes, or " +
-                        "no numbers",
-                    kExitCheckFailed);
-    }
+Answer BenchModel::Call(const TextEncoder& model, std::span<const std::string> texts,
+                        const Executor& executor, size_t max_length) {
+  if (model.dimensions() > 0) {
+    Embeddings made = Take(model.Encode(texts, {.executor = executor, .max_length = max_length}));
+    return AnswerOf(std::move(made.vectors), std::move(made.counts));
   }
-  timed.run = [&](size_t) { (void)Call(model, workload.texts, executor); };
+  const ScoreOptions options = {.executor = executor, .max_length = max_length};
+  if (model.labels().size() == 1) {
+    Scores made = Take(model.Score(kQuery, texts, options));
+    return {std::move(made.values), std::move(made.counts.tokens)};
+  }
+  Predictions made = Take(model.Classify(texts, options));
+  return AnswerOf(std::move(made.values), std::move(made.counts));
+}
 
-  ReportRow& row = timed.row;
-  row.workload = about_.name + " " + workload.name;
+Answer BenchModel::CheckedCall(size_t precision, std::span<const std::string> texts,
+                               const Executor& executor, size_t max_length) const {
+  Answer answer = Call(models_[precision], texts, executor, max_length);
+  const Answer alone = Call(models_[precision], texts, Executor::Inline(), max_length);
+  const auto finite = [](float value) { return std::isfinite(value); };
+  const auto bits = [](const Answer& a) { return std::as_bytes(std::span(a.values)); };
+  if (!std::ranges::equal(bits(answer), bits(alone)) ||
+      !std::all_of(answer.values.begin(), answer.values.end(), finite)) {
+    throw Failure(about_.name + " in " + std::string(PrecisionName(precisions_[precision])) +
+                      ": found other bits than the calling thread alone computes, or no numbers",
+                  kExitCheckFailed);
+  }
+  return answer;
+}
+
+ReportRow BenchModel::RowOf(const std::string& name, size_t precision,
+                            const std::vector<size_t>& tokens) const {
+  const Encoder& encoder = models_[precision].encoder();
+  const EncoderConfig& config = encoder.config();
+  ReportRow row;
+  row.workload = about_.name + " " + name;
   row.model = about_;
   row.d_model = config.d_model;
   row.heads = config.layers[0].num_heads;
   row.d_ff = config.layers[0].d_ff;
   row.activation = ActivationName(config.layers[0].activation);
   row.layers = config.num_layers();
-  row.sequences = workload.texts.size();
-  row.tokens = std::accumulate(answer.tokens.begin(), answer.tokens.end(), size_t{0});
+  row.sequences = tokens.size();
+  row.tokens = std::accumulate(tokens.begin(), tokens.end(), size_t{0});
   row.useful_tokens = row.tokens;
-  row.amx_bf16 = model.encoder().amx_bf16();
+  row.amx_bf16 = encoder.amx_bf16();
   row.weights = "warm";
   for (const LayerConfig& layer : config.layers) {
-    for (const size_t tokens : answer.tokens) {
-      row.flops += internal::LayerFlops(config.d_model, layer, tokens);
+    for (const size_t count : tokens) {
+      row.flops += internal::LayerFlops(config.d_model, layer, count);
     }
   }
-  row.weight_bytes = static_cast<double>(model.encoder().packed_bytes());
+  row.weight_bytes = static_cast<double>(encoder.packed_bytes());
   row.verified = true;
-  return measurer->Time(std::move(timed), products, threads, executor);
+  return row;
+}
+
+const ReportRow& BenchModel::Measure(const TextWorkload& workload, size_t precision, int threads,
+                                     BenchMeasurer* measurer) {
+  TimedCall timed;
+  timed.name = about_.name + " " + workload.name + "," + std::to_string(precision) + "," +
+               std::to_string(threads);
+  bench::BindFor(threads);
+  const Executor executor = ExecutorFor(threads);
+  const TextEncoder& model = models_[precision];
+  const auto call = [&] { return Call(model, workload.texts, executor); };
+  Answer answer;
+  timed.first_seconds = bench::SecondsOf([&] { answer = call(); });
+  timed.bits = std::hash<std::string_view>()(
+      {reinterpret_cast<const char*>(answer.values.data()), answer.values.size() * sizeof(float)});
+  if (measurer->Find(timed.name) == nullptr) {
+    answer = CheckedCall(precision, workload.texts, executor);
+  }
+  timed.run = [&](size_t) { (void)call(); };
+  timed.row = RowOf(workload.name, precision, answer.tokens);
+  return measurer->Time(std::move(timed), products(precision), threads, executor);
 }
 
 }  // namespace encore::tool

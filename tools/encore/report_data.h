@@ -88,6 +88,27 @@ struct ReportModel {
   size_t values = 0;  // in them: parameters, and scales
 };
 
+// Of a row whose calls are made one in each frame of a loop. Counts are a frame's, of the whole
+// process.
+struct ReportLoop {
+  int hz = 0;                        // 0: back to back
+  std::optional<double> p99_9 = {};  // seconds of a call; of ten times kCallsForP99 and more
+  size_t late = 0;                   // calls that took longer than 1 / hz
+  double minor_faults = 0;
+  double major_faults = 0;
+  std::optional<double> allocations = {};  // calls of operator new; nothing if not counted
+  double voluntary_switches = 0;           // the wait for the next frame is one
+  double involuntary_switches = 0;
+  ReportSeconds control;  // of fixed integer work in each frame, after the call
+};
+
+// Of a row that says how many tokens of one text fit into a time.
+struct ReportBudget {
+  double seconds = 0;     // that p99 may be
+  bool fits = false;      // false: the fewest tokens that there can be take longer
+  size_t max_length = 0;  // of the model; 0: no limit
+};
+
 struct ReportRow {
   std::string engine = "encore";
   std::string engine_version;
@@ -117,6 +138,8 @@ struct ReportRow {
   // Of rows of texts, which are the sequences.
   std::optional<ReportModel> model = {};
   double texts_per_s = 0;
+  std::optional<ReportLoop> loop = {};
+  std::optional<ReportBudget> budget = {};
   std::optional<ReportRowRoof> roof;
   // Before timing, the model's first layers on four tokens agreed with a reference in double
   // precision, and the output was finite and, bit for bit, what one thread alone computes.

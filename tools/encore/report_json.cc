@@ -51,6 +51,26 @@ Json RowRoofJson(const ReportRowRoof& roof) {
           {"share", roof.share}};
 }
 
+Json SecondsJson(const ReportSeconds& seconds) {
+  return {{"min", seconds.min},
+          {"p50", seconds.p50},
+          {"p90", seconds.p90},
+          {"p99", seconds.p99 ? Json(*seconds.p99) : Json()},
+          {"max", seconds.max}};
+}
+
+Json LoopJson(const ReportLoop& loop) {
+  return {{"hz", loop.hz},
+          {"p99_9", loop.p99_9 ? Json(*loop.p99_9) : Json()},
+          {"late", loop.late},
+          {"minor_faults", loop.minor_faults},
+          {"major_faults", loop.major_faults},
+          {"allocations", loop.allocations ? Json(*loop.allocations) : Json()},
+          {"voluntary_switches", loop.voluntary_switches},
+          {"involuntary_switches", loop.involuntary_switches},
+          {"control", SecondsJson(loop.control)}};
+}
+
 Json RowJson(const ReportRow& row) {
   Json json = {{"engine", row.engine},
                {"engine_version", row.engine_version},
@@ -71,12 +91,7 @@ Json RowJson(const ReportRow& row) {
                {"calls", row.calls},
                {"flops", row.flops},
                {"weight_bytes", row.weight_bytes}};
-  const ReportSeconds& seconds = row.seconds;
-  json["seconds"] = {{"min", seconds.min},
-                     {"p50", seconds.p50},
-                     {"p90", seconds.p90},
-                     {"p99", seconds.p99 ? Json(*seconds.p99) : Json()},
-                     {"max", seconds.max}};
+  json["seconds"] = SecondsJson(row.seconds);
   if (!row.quantiles.empty()) json["quantiles"] = row.quantiles;
   json["slots"] = row.slots;
   json["gflops"] = row.gflops;
@@ -87,6 +102,12 @@ Json RowJson(const ReportRow& row) {
                      {"bytes", row.model->bytes},
                      {"values", row.model->values}};
     json["texts_per_s"] = row.texts_per_s;
+  }
+  if (row.loop) json["loop"] = LoopJson(*row.loop);
+  if (row.budget) {
+    json["budget"] = {{"seconds", row.budget->seconds},
+                      {"fits", row.budget->fits},
+                      {"max_length", row.budget->max_length}};
   }
   json["roof"] = row.roof ? RowRoofJson(*row.roof) : Json();
   json["verified"] = row.verified;

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command's operator new, which counts. The forms that are not here end in these. malloc itself
+// stays the C library's: what uses that alone, such as buffers for matrices, is not counted.
+
+#include "bench/measure/allocations.h"
+
+#include <cstdlib>
+#include <new>
+
+#if defined(__GNUC__) && !defined(__clang__)
+// GCC sees free meet memory of operator new once it has inlined only one of the two.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
+
+namespace {
+
+void* Counted(void* memory) {
+  encore::bench::allocations_made.fetch_add(1, std::memory_order_relaxed);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t n) { return Counted(std::malloc(n == 0 ? 1 : n)); }
+void* operator new(size_t n, std::align_val_t alignment) {
+  const auto a = static_cast<size_t>(alignment);
+  return Counted(std::aligned_alloc(a, (n + a - 1) / a * a));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }

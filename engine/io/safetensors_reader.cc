@@ -109,9 +109,12 @@ std::string SafetensorsFile::identity() const { return impl_->file ? impl_->file
 
 Status SafetensorsFile::CheckUnchanged() const {
   if (!impl_->file || impl_->file->Unchanged()) return {};
-  return Status(ErrorCode::kIo, internal::QuotedPath(impl_->name) +
-                                    " was changed since it was opened; wanted a file that stays "
-                                    "as it is: write a new one beside it and rename that");
+  return Status(ErrorCode::kIo,
+                internal::QuotedPath(impl_->name) +
+                    " was changed since it was opened: found another size or time "
+                    "of modification, wanted those it had. Open the file or its "
+                    "model again; to replace a file that is in use, write a new one "
+                    "beside it and rename that");
 }
 
 const std::string& SafetensorsFile::name() const& { return impl_->name; }

@@ -7,10 +7,8 @@
 #define ENCORE_TESTS_SUPPORT_COMPARE_H_
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "gtest/gtest.h"
@@ -63,40 +61,15 @@ testing::AssertionResult NearEach(std::span<const float> got, Want want, Toleran
 }
 
 // The same from arrays of got's length; other lengths fail.
-inline testing::AssertionResult Near(std::span<const float> got, std::span<const double> want,
-                                     std::span<const double> tolerance, double* worst = nullptr) {
-  if (got.size() != want.size() || got.size() != tolerance.size()) {
-    return testing::AssertionFailure() << got.size() << " elements, " << want.size()
-                                       << " wanted ones, " << tolerance.size() << " tolerances";
-  }
-  return NearEach(
-      got, [&](size_t i) { return want[i]; }, [&](size_t i) { return tolerance[i]; }, worst);
-}
+testing::AssertionResult Near(std::span<const float> got, std::span<const double> want,
+                              std::span<const double> tolerance, double* worst = nullptr);
 
 // The same with one tolerance for all.
-inline testing::AssertionResult Near(std::span<const float> got, std::span<const double> want,
-                                     double tolerance, double* worst = nullptr) {
-  if (got.size() != want.size()) {
-    return testing::AssertionFailure()
-           << got.size() << " elements, " << want.size() << " wanted ones";
-  }
-  return NearEach(
-      got, [&](size_t i) { return want[i]; }, [&](size_t) { return tolerance; }, worst);
-}
+testing::AssertionResult Near(std::span<const float> got, std::span<const double> want,
+                              double tolerance, double* worst = nullptr);
 
 // Passes if the two hold the same bits; NaN equals itself, 0 does not equal -0.
-inline testing::AssertionResult SameBits(std::span<const float> got, std::span<const float> want) {
-  if (got.size() != want.size()) {
-    return testing::AssertionFailure()
-           << got.size() << " elements, " << want.size() << " wanted ones";
-  }
-  for (size_t i = 0; i < got.size(); ++i) {
-    if (std::bit_cast<uint32_t>(got[i]) == std::bit_cast<uint32_t>(want[i])) continue;
-    return testing::AssertionFailure()
-           << "bits differ at [" << i << "]: got " << got[i] << ", wanted " << want[i];
-  }
-  return testing::AssertionSuccess();
-}
+testing::AssertionResult SameBits(std::span<const float> got, std::span<const float> want);
 
 }  // namespace encore
 

@@ -6,7 +6,6 @@
 #ifndef ENCORE_TESTS_SUPPORT_NEAR_ROUNDED_H_
 #define ENCORE_TESTS_SUPPORT_NEAR_ROUNDED_H_
 
-#include <cmath>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -17,36 +16,15 @@
 #include "encore/tensor.h"
 #include "gtest/gtest.h"
 #include "reference/matmul.h"
-#include "tests/support/compare.h"
 
 namespace encore {
 
-inline testing::AssertionResult NearRounded(std::span<const float> got,
-                                            const reference::Matrix<reference::Rounded>& want,
-                                            double* worst) {
-  if (got.size() != want.data.size()) {
-    return testing::AssertionFailure()
-           << got.size() << " elements, " << want.data.size() << " wanted ones";
-  }
-  for (const reference::Rounded& w : want.data) {
-    if (!std::isfinite(w.value) || !std::isfinite(w.variance)) {
-      return testing::AssertionFailure() << "the reference has " << w.value << " with variance "
-                                         << w.variance << ", which would allow anything";
-    }
-  }
-  return NearEach(
-      got, [&](size_t i) { return want.data[i].value; },
-      [&](size_t i) { return want.data[i].Bound(); }, worst);
-}
+testing::AssertionResult NearRounded(std::span<const float> got,
+                                     const reference::Matrix<reference::Rounded>& want,
+                                     double* worst);
 
 // The elements of a matrix with any strides, row by row.
-inline std::vector<float> Elements(const TensorView<const float>& matrix) {
-  std::vector<float> elements;
-  for (size_t i = 0; i < matrix.dim(0); ++i) {
-    for (size_t j = 0; j < matrix.dim(1); ++j) elements.push_back(matrix(i, j));
-  }
-  return elements;
-}
+std::vector<float> Elements(const TensorView<const float>& matrix);
 
 // Whether the status is an error of this code whose sentence has all of these parts: the thing's
 // name, what was found, what was wanted.

@@ -187,9 +187,11 @@ TEST_F(FolderFilesTest, SizesAreComparedBeforeAnythingIsRead) {
 }
 
 std::string Zeros(size_t count) {
-  std::string text = "[0";
-  for (size_t i = 1; i < count; ++i) text += ",0";
-  return text + "]";
+  std::string text = "0,";
+  while (text.size() < 2 * count) text += text;
+  text.resize(2 * count);
+  text.back() = ']';
+  return "[" + text;
 }
 
 TEST_F(FolderFilesTest, WhatIsParsedIsBounded) {

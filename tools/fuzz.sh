@@ -105,4 +105,9 @@ for name in "${names[@]}"; do targets+=(--target "fuzz_$name"); done
 # The kernels as portable code without sanitizers, which makes them compile in seconds.
 CXX="${CXX:-clang++}" build build/fuzz -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 \
   -DCMAKE_CXX_FLAGS_RELEASE="-O1" -DENCORE_QUICK_BUILD=ON "${targets[@]}"
-for name in "${names[@]}"; do run_sanitized "$name"; done
+# A process each, as many at once as there are cores.
+export -f run_sanitized
+export runs
+# shellcheck disable=SC2016  # the other shell's
+printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" \
+  bash -euo pipefail -c 'run_sanitized "$1"' run_sanitized

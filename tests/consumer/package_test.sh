@@ -18,6 +18,7 @@ here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 root="$(cd "$here/../.." && pwd)"
 [[ "${2:-}" == --subdirectory ]] || build="$(cd "$1" && pwd)"
 export CXX="${CXX:-c++}" CC="${CC:-cc}"
+export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-2}"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 
@@ -74,8 +75,9 @@ test_installed() {
     out="pkg-config$flags"
     mkdir "$work/$out"
     PKG_CONFIG_PATH="$pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}" \
-      make -s -C "$work" -f tree/tests/consumer/Makefile TREE=tree OUT="$out" \
-      PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 || fail "building with pkg-config $flags failed"
+      make -s -j "$CMAKE_BUILD_PARALLEL_LEVEL" -C "$work" -f tree/tests/consumer/Makefile \
+      TREE=tree OUT="$out" PKG_CONFIG_FLAGS="$flags" CXXFLAGS=-O2 ||
+      fail "building with pkg-config $flags failed"
     run_programs "$work/$out"
   done
 
@@ -159,7 +161,7 @@ if [[ "${2:-}" == --subdirectory ]]; then
     -DENCORE_SIMD=every -DENCORE_FEW_TILES=ON -DCMAKE_UNITY_BUILD=ON \
     "-DCMAKE_CXX_FLAGS=$options -fno-exceptions" \
     >"$work/log" || { cat "$work/log"; fail "configuring failed"; }
-  cmake --build "$work/subdirectory" --parallel 2 >"$work/log" ||
+  cmake --build "$work/subdirectory" >"$work/log" ||
     { cat "$work/log"; fail "building failed"; }
   # Neither in the compiler's commands nor in what they made.
   readelf --sections --wide "$work"/subdirectory/encore/engine/libencore*.a >"$work/sections"

@@ -23,22 +23,23 @@ TEST(Guarded, IsIntactUntilAFloatOutsideOfTheViewIsWritten) {
     Guarded memory(shape, strides);
     const TensorView<float>& view = memory.view();
     std::set<const float*> inside;
-    const size_t planes = shape.rank() == 3 ? shape[0] : 1;
-    const size_t rows = shape.rank() >= 2 ? shape[shape.rank() - 2] : 1;
-    const size_t columns = shape.rank() >= 1 ? shape[shape.rank() - 1] : 1;
-    const auto stride = [&](size_t from_the_last) {
-      return shape.rank() > from_the_last ? strides[shape.rank() - 1 - from_the_last] : 0;
-    };
-    for (size_t p = 0; p < planes; ++p) {
-      for (size_t r = 0; r < rows; ++r) {
-        for (size_t c = 0; c < columns; ++c) {
-          inside.insert(view.data() + static_cast<ptrdiff_t>(p) * stride(2) +
-                        static_cast<ptrdiff_t>(r) * stride(1) +
-                        static_cast<ptrdiff_t>(c) * stride(0));
+    // Of three axes, the first of which may be missing.
+    size_t extents[3] = {1, 1, 1};
+    ptrdiff_t steps[3] = {};
+    for (size_t i = 0; i < shape.rank(); ++i) {
+      extents[3 - shape.rank() + i] = shape[i];
+      steps[3 - shape.rank() + i] = strides[i];
+    }
+    for (size_t i = 0; i < extents[0]; ++i) {
+      for (size_t j = 0; j < extents[1]; ++j) {
+        for (size_t k = 0; k < extents[2]; ++k) {
+          inside.insert(view.data() + static_cast<ptrdiff_t>(i) * steps[0] +
+                        static_cast<ptrdiff_t>(j) * steps[1] +
+                        static_cast<ptrdiff_t>(k) * steps[2]);
         }
       }
     }
-    EXPECT_EQ(inside.size(), planes * rows * columns);
+    EXPECT_EQ(inside.size(), extents[0] * extents[1] * extents[2]);
     EXPECT_TRUE(memory.Untouched());
     for (float& element : memory.memory()) {
       const float before = std::exchange(element, 1.0f);

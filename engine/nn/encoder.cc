@@ -118,6 +118,7 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
   }
   const int threads = static_cast<int>(pass.thread_plan.threads);
   return internal::RunTeam(executor, threads, [&](internal::Team& team) {
+    pass.team = &team;
     if (!pass.tables->empty()) pass.tables->Fill(team, pass.longest, pass.tables_memory());
     run_layers(team, pass);
   });

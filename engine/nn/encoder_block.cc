@@ -94,8 +94,13 @@ class BlockOnBatch {
   // there.
   void AfterKeys(const QkvBuffer& qkv, size_t begin, size_t end, int thread) const {
     if (rows_.own_context) {
-      attention_.Run(qkv, begin, end, AllHeads(), thread,
-                     rows_.context().From(pass_.ThreadRow(thread)));
+      // One head after another where the call may be asked to pause or to end.
+      const size_t heads = pass_.team->HasGate() ? 1 : sizes_.heads;
+      const Rows context = rows_.context().From(pass_.ThreadRow(thread));
+      for (size_t h = 0; h < sizes_.heads; h += heads) {
+        if (!pass_.team->MayGoOn(thread)) return;
+        attention_.Run(qkv, begin, end, {h, h + heads}, thread, context);
+      }
     }
     RunSteps(attention_, qkv, recipe_.after, rows_, begin, end, thread);
   }

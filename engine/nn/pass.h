@@ -30,6 +30,7 @@ struct BlockKernels {
 };
 
 class ProductObserver;
+class Team;
 
 // Immutable while the team runs.
 struct Pass {
@@ -43,6 +44,7 @@ struct Pass {
   const PositionTables* tables;
   ProductObserver* observer;  // of products' inputs, or null (product_observer.h)
   size_t longest;             // tokens of the longest sequence
+  const Team* team;           // that runs it
 
   std::span<const size_t> starts() const { return batch->seq_starts.get(); }
   // The memory at an offset of the scratch plan.

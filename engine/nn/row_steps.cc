@@ -82,6 +82,16 @@ void RunLinear(const AttentionStage& attention, const QkvBuffer& qkv, const RowS
             std::min(part.end_unit, step.Units(part.rows)));
 }
 
+// Units of a step between two looks at the call's gate: products of some 0.1 ms.
+size_t UnitsOfAPiece(const Pass& pass, const RowStep& step, size_t rows) {
+  constexpr size_t kMultiplyAdds = 4'000'000;
+  if (step.kind == StepKind::kComputeExperts) return 1;
+  if (step.kind != StepKind::kLinear || pass.observer != nullptr) return step.Units(rows);
+  const PackedView& matrix = step.matrix->view();
+  const size_t unit = rows * matrix.k * matrix.nr() * matrix.halves();
+  return std::max<size_t>(1, kMultiplyAdds / std::max<size_t>(1, unit));
+}
+
 }  // namespace
 
 StepRows::StepRows(const Pass& pass, ConstRows in, Rows out, bool own_buffers, bool context_too)
@@ -154,8 +164,20 @@ void RunStep(const AttentionStage& attention, const QkvBuffer& qkv, const RowSte
 
 void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSteps& steps,
               const StepRows& all, size_t begin, size_t end, int thread) {
-  const StepRows rows = all.From(begin, attention.pass().ThreadRow(thread));
-  for (const RowStep& step : steps) RunStep(attention, qkv, step, rows, {begin, end - begin});
+  const Pass& pass = attention.pass();
+  const Team& team = *pass.team;
+  const StepRows rows = all.From(begin, pass.ThreadRow(thread));
+  for (const RowStep& step : steps) {
+    StepPart part{begin, end - begin};
+    const size_t units = step.by_rows() ? 1 : step.Units(part.rows);
+    const size_t most = team.HasGate() ? UnitsOfAPiece(pass, step, part.rows) : units;
+    for (part.begin_unit = step.panel_begin; part.begin_unit < units;
+         part.begin_unit = part.end_unit) {
+      if (!team.MayGoOn(thread)) return;
+      part.end_unit = part.begin_unit + std::min(most, units - part.begin_unit);
+      RunStep(attention, qkv, step, rows, part);
+    }
+  }
 }
 
 void RunStepsByColumns(Team& team, const AttentionStage& attention, const RowSteps& steps,

@@ -87,12 +87,12 @@ class CallThreads final : public StageThreads {
 struct RecipeRunner {
   RecipeFn fn;
   const void* recipe;
-  CallStop* stop;  // null if the call runs to its end
+  CallGate* gate;  // null if the call runs to its end without a pause
 
   // As thread 0.
   void Run(StageThreads* stages, int threads) const {
     const FpEnvScope fp_env;
-    Team team(stages, threads, stop);
+    Team team(stages, threads, gate);
     fn(recipe, team);
   }
   void Run(CallThreads& call, int threads) const {
@@ -126,13 +126,15 @@ void RunOpenMP(int wanted, const RecipeRunner& recipe) {
 }
 #endif
 
-// False if its threads are at work for somebody else.
-bool RunOnPool(const Executor& executor, int threads, const RecipeRunner& recipe) {
+// On the calling thread alone if the pool's threads are at work for another call like it.
+void RunOnPool(const Executor& executor, int threads, const RecipeRunner& recipe) {
   WorkerThreads& workers = *static_cast<WorkerThreads*>(executor.pool());
-  if (!workers.Lend(threads)) return false;
-  recipe.Run(&workers, threads);
-  workers.Return();
-  return true;
+  const bool background = IsBackground(executor);
+  LentThreads* const lent = threads > 1 ? workers.Lend(threads, background) : nullptr;
+  if (lent == nullptr) threads = 1;
+  const UrgentCall urgent(background ? nullptr : &workers, threads);
+  recipe.Run(lent, threads);
+  if (lent != nullptr) lent->Return();
 }
 
 // One loop of the host. Its calls are numbered as they begin: the first runs the recipe, those
@@ -163,6 +165,7 @@ void RunOnHost(const Executor& executor, int threads, const RecipeRunner& recipe
 }
 
 void RunOnThreads(const Executor& executor, int threads, const RecipeRunner& runner) {
+  if (executor.kind() == Executor::Kind::kPool) return RunOnPool(executor, threads, runner);
   if (threads == 1) return runner.Run(nullptr, 1);
   switch (executor.kind()) {
     case Executor::Kind::kOpenMP:
@@ -172,11 +175,9 @@ void RunOnThreads(const Executor& executor, int threads, const RecipeRunner& run
       if (omp_get_level() == 0 && !OpenMPThreadsAreLost()) return RunOpenMP(threads, runner);
 #endif
       break;
-    case Executor::Kind::kPool:
-      if (RunOnPool(executor, threads, runner)) return;
-      break;
     case Executor::Kind::kHost:
       return RunOnHost(executor, threads, runner);
+    case Executor::Kind::kPool:
     case Executor::Kind::kInline:
       break;
   }
@@ -201,9 +202,9 @@ bool RunUnevenly(const Executor& executor) {
 
 Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   threads = std::clamp(threads, 1, executor.threads());
-  CallStop stop(executor);
-  RunOnThreads(executor, threads, {fn, recipe, stop.IsWanted() ? &stop : nullptr});
-  return stop.status();
+  CallGate gate(executor);
+  RunOnThreads(executor, threads, {fn, recipe, gate.IsWanted() ? &gate : nullptr});
+  return gate.status();
 }
 
 }  // namespace internal

@@ -9,7 +9,7 @@
 
 #include "encore/executor.h"
 #include "encore/status.h"
-#include "engine/platform/call_stop.h"
+#include "engine/platform/call_gate.h"
 #include "engine/platform/stage_board.h"
 
 namespace encore::inline v0_1::internal {
@@ -41,16 +41,21 @@ class Team {
   }
 
   // Whether tasks are left out from here on, so that a recipe may end.
-  bool IsStopped() const { return stop_ != nullptr && stop_->Look(); }
+  bool IsStopped() const { return gate_ != nullptr && gate_->IsStopped(); }
+
+  // Whether the call may be asked to stop or to give way. Long tasks then have parts, and ask
+  // MayGoOn before each: if it is false, the task returns, whatever is missing.
+  bool HasGate() const { return gate_ != nullptr; }
+  bool MayGoOn(int thread) const { return gate_ == nullptr || gate_->MayGoOn(thread); }
 
  private:
   template <typename F>
   void RunTasks(size_t count, StageBoard::Order order, const F& task) {
-    if (stop_ == nullptr) {
+    if (gate_ == nullptr) {
       ForEachRange(count, order, &RunRange<F>, &task);
     } else {
-      const Stoppable<F> stoppable{&task, stop_};
-      ForEachRange(count, order, &RunStoppable<F>, &stoppable);
+      const Gated<F> gated{&task, gate_};
+      ForEachRange(count, order, &RunGated<F>, &gated);
     }
   }
   template <typename F>
@@ -58,26 +63,26 @@ class Team {
     for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
   }
   template <typename F>
-  struct Stoppable {
+  struct Gated {
     const F* task;
-    CallStop* stop;
+    CallGate* gate;
   };
   template <typename F>
-  static void RunStoppable(const void* f, size_t begin, size_t end, int thread) {
-    const auto& stoppable = *static_cast<const Stoppable<F>*>(f);
-    for (size_t i = begin; i < end && !stoppable.stop->Look(); ++i) {
-      RunRange<F>(stoppable.task, i, i + 1, thread);
+  static void RunGated(const void* f, size_t begin, size_t end, int thread) {
+    const auto& gated = *static_cast<const Gated<F>*>(f);
+    for (size_t i = begin; i < end && gated.gate->MayGoOn(thread); ++i) {
+      RunRange<F>(gated.task, i, i + 1, thread);
     }
   }
   friend struct RecipeRunner;
 
-  Team(StageThreads* stages, int threads, CallStop* stop)
-      : stages_(stages), threads_(threads), stop_(stop) {}
+  Team(StageThreads* stages, int threads, CallGate* gate)
+      : stages_(stages), threads_(threads), gate_(gate) {}
   void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
   StageThreads* stages_;  // null if there is one thread
   int threads_;
-  CallStop* stop_;  // null if the call runs to its end
+  CallGate* gate_;  // null if the call runs to its end without a pause
 };
 
 // Whether threads of the executor waited for each other for long lately, because one lost its core.

@@ -5,7 +5,6 @@
 // time, and keeps the maximum or sum of each column.
 
 #include "engine/text/sparse_vectors.h"
-#include "engine/platform/call_stop.h"
 
 #include <algorithm>
 #include <array>
@@ -19,6 +18,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/platform/call_gate.h"
 #include "engine/platform/fp_env.h"
 #include "engine/text/text_encoder_impl.h"
 
@@ -173,14 +173,14 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
 Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
                        const TokenizeOptions& tokenize, const Executor& executor, size_t most,
                        SparseRows* rows, TextCounts* counts) {
-  CallStop stop(executor);
+  CallGate gate(executor);
   counts->tokens.assign(inputs.size(), 0);
   counts->cut.assign(inputs.size(), 0);
   const auto* const weights = static_cast<const float*>(side.weights.data());
   const size_t vocabulary = side.weights.shape()[0];
   Tokens tokens;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (stop.Look()) return stop.status();
+    if (!gate.MayGoOn(0)) return gate.status();
     const std::string joined = std::string(inputs.prompt) + std::string(inputs.texts[i]);
     const Status status = side.tokenizer.Encode(joined, &tokens, tokenize);
     if (!status.ok()) {

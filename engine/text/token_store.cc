@@ -13,7 +13,7 @@
 #include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/call_stop.h"
+#include "engine/platform/thread_team.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
@@ -72,9 +72,7 @@ struct TokenStore::Job {
   const TextInputs& inputs;
   size_t begin;
   size_t end;
-  std::atomic<size_t>* next;    // the next text that nobody has taken
   std::atomic<size_t>* failed;  // the first text that is known to be at fault
-  CallStop* stop;
 };
 
 // As sentence-transformers: what is too long is cut, and the template's end put over the last
@@ -162,25 +160,24 @@ Status TokenStore::TokenizeOne(const Job& job, size_t i, Worker* worker, Entry* 
   return {};
 }
 
-void TokenStore::Work(const Job& job, size_t index) {
+void TokenStore::TokenizeBlock(const Job& job, size_t from, size_t index, const Team& team) {
   Worker& worker = workers_[index];
-  for (;;) {
-    const size_t from = job.next->fetch_add(kBlock, std::memory_order_relaxed);
-    if (from >= job.end || from > job.failed->load(std::memory_order_relaxed)) return;
-    if (job.stop->Look()) return;
-    const size_t to = std::min(from + kBlock, job.end);
-    for (size_t i = from; i < to; ++i) {
-      Entry& entry = entries_[i - job.begin];
-      entry.worker = index;
-      Status status = Guarded("the tokens", [&] { return TokenizeOne(job, i, &worker, &entry); });
-      if (status.ok()) continue;
-      worker.status = std::move(status);
-      worker.failed = i;
-      size_t known = job.failed->load(std::memory_order_relaxed);
-      while (i < known && !job.failed->compare_exchange_weak(known, i)) {
-      }
-      return;
+  const size_t to = std::min(from + kBlock, job.end);
+  for (size_t i = from; i < to; ++i) {
+    // Of several texts that are at fault the first is named.
+    if (i > job.failed->load(std::memory_order_relaxed)) return;
+    if (!team.MayGoOn(static_cast<int>(index))) return;
+    Entry& entry = entries_[i - job.begin];
+    entry.worker = index;
+    Status status = Guarded("the tokens", [&] { return TokenizeOne(job, i, &worker, &entry); });
+    if (status.ok()) continue;
+    size_t known = job.failed->load(std::memory_order_relaxed);
+    while (i < known && !job.failed->compare_exchange_weak(known, i)) {
     }
+    if (i > known) return;
+    worker.status = std::move(status);
+    worker.failed = i;
+    return;
   }
 }
 
@@ -203,19 +200,13 @@ Status TokenStore::Fill(const Tokenizer& tokenizer, const TextModel& model, bool
     worker.type_ids.clear();
     worker.status = {};
   }
-  std::atomic<size_t> next = begin;
   std::atomic<size_t> failed = std::numeric_limits<size_t>::max();
-  CallStop stop(executor);
-  const Job job{tokenizer, model, options, inputs, begin, end, &next, &failed, &stop};
-  if (threads == 1) {
-    Work(job, 0);
-  } else {
-    // Work looks at `stop` itself. A look before it would leave texts out that `stop` knows nothing
-    // of.
-    ENCORE_RETURN_IF_ERROR(
-        RunParallel(executor.WithoutStop(), threads, [&](size_t i) { Work(job, i); }));
-  }
-  ENCORE_RETURN_IF_ERROR(stop.status());
+  const Job job{tokenizer, model, options, inputs, begin, end, &failed};
+  ENCORE_RETURN_IF_ERROR(RunTeam(executor, static_cast<int>(threads), [&](Team& team) {
+    team.ForEachInOrder(blocks, [&](size_t block, int thread) {
+      TokenizeBlock(job, begin + block * kBlock, static_cast<size_t>(thread), team);
+    });
+  }));
   const size_t at = failed.load();
   for (const Worker& worker : workers_) {
     if (!worker.status.ok() && worker.failed == at) return Named(inputs.name, at, worker.status);

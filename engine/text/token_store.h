@@ -62,6 +62,8 @@ struct TextInputs {
   bool pairs() const { return second != nullptr || query != nullptr; }
 };
 
+class Team;
+
 // Its memory is kept from call to call.
 class TokenStore {
  public:
@@ -114,7 +116,8 @@ class TokenStore {
   };
   struct Job;
 
-  void Work(const Job& job, size_t worker);
+  // Texts [from, from + kBlock) or up to the last one.
+  void TokenizeBlock(const Job& job, size_t from, size_t worker, const Team& team);
   Status EncodeByTemplate(const Job& job, std::string_view query, std::string_view document,
                           Worker* worker);
   // By Model2Vec's rules.

@@ -84,8 +84,8 @@ class ENCORE_API Executor {
   }
 
   // The same threads for calls that end early: once *stop is true with kCancelled, after the
-  // deadline with kDeadlineExceeded. Every thread looks before each task, so a call returns when
-  // the tasks that have begun are done: a task computes some 128 rows of one layer at most. What
+  // deadline with kDeadlineExceeded. Every thread looks before each task, and between the products
+  // of a long one, so a call returns when those at hand are done, mostly within 1 ms. What
   // outputs hold is undefined then; all else may be used again. `stop` may be set by any thread and
   // is never written by encore; it must outlive the calls. Opening a model is not stopped.
   //   std::atomic<bool> stop = false;

@@ -48,7 +48,8 @@ struct ThreadPoolOptions {
 //
 // It has threads - 1 threads, which sleep until a call needs them; the calling thread is the last
 // one. Every call of the library with this pool's executor uses them. While they work for one
-// caller, a call from another thread runs on that thread alone (with the same bits). Thread-safe.
+// caller, a call from another thread runs on that thread alone (with the same bits), unless one of
+// the two is in the background (Executor::InBackground). Thread-safe.
 // The destructor waits for the threads to end; no call may be using them then.
 class ENCORE_API ThreadPool {
  public:

@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flag and the clock.
+// The flag, the clock and the pool.
 
-#include "engine/platform/call_stop.h"
+#include "engine/platform/call_gate.h"
+
+#include "engine/platform/worker_threads.h"
 
 namespace encore::inline v0_1::internal {
 
-bool CallStop::Look() {
+CallGate::CallGate(const Executor& executor) : executor_(executor) {
+  if (IsBackground(executor)) gives_way_ = static_cast<WorkerThreads*>(executor.pool());
+}
+
+bool CallGate::MayGoOn(int thread) {
+  if (gives_way_ != nullptr && gives_way_->HasUrgentCalls()) gives_way_->GiveWay(thread, *this);
+  return !IsStopped();
+}
+
+bool CallGate::IsStopped() {
   if (why_.load(std::memory_order_relaxed) != ErrorCode::kOk) return true;
   ErrorCode why = ErrorCode::kOk;
   const std::atomic<bool>* const stop = executor_.stop();
@@ -23,7 +34,7 @@ bool CallStop::Look() {
   return true;
 }
 
-Status CallStop::status() const {
+Status CallGate::status() const {
   switch (why_.load(std::memory_order_relaxed)) {
     case ErrorCode::kOk:
       return {};

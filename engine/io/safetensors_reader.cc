@@ -108,13 +108,7 @@ void SafetensorsFile::ReleasePages() const {
 std::string SafetensorsFile::identity() const { return impl_->file ? impl_->file->Identity() : ""; }
 
 Status SafetensorsFile::CheckUnchanged() const {
-  if (!impl_->file || impl_->file->Unchanged()) return {};
-  return Status(ErrorCode::kIo,
-                internal::QuotedPath(impl_->name) +
-                    " was changed since it was opened: found another size or time "
-                    "of modification, wanted those it had. Open the file or its "
-                    "model again; to replace a file that is in use, write a new one "
-                    "beside it and rename that");
+  return impl_->file ? impl_->file->CheckUnchanged(impl_->name) : Status();
 }
 
 const std::string& SafetensorsFile::name() const& { return impl_->name; }

@@ -95,7 +95,7 @@ Status Encoder::Impl::RunPass(const Batch& batch, const Taps& taps, const Worksp
                            std::to_string(executor.threads()) + " threads (see WorkspaceBytes)");
   }
   if (batch.seq_starts.back() == 0) return {};
-  ENCORE_RETURN_IF_ERROR(packed_weights.CheckUnchanged());
+  ENCORE_RETURN_IF_ERROR(packed_weights.CheckUnchanged(executor));
   const internal::WorkspaceUse use(workspace);
   ENCORE_RETURN_IF_ERROR(use.status());
 

@@ -17,6 +17,7 @@
 
 #include "encore/version.h"
 #include "engine/base/checksum.h"
+#include "engine/base/guarded.h"
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/checksum_in_pieces.h"
@@ -158,8 +159,9 @@ enum class Check {
 };
 struct Found {
   std::optional<MappedFile> file = {};  // a valid one
-  std::string why_not = {};             // why the file there is not used; it may be replaced
-  std::string refused = {};             // why it is neither used nor replaced
+  std::function<bool(const Executor&)> same_bytes = {};
+  std::string why_not = {};  // why the file there is not used; it may be replaced
+  std::string refused = {};  // why it is neither used nor replaced
   bool same_identity = false;
   bool compared = false;  // all panels
 };
@@ -203,7 +205,16 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
       vectors += v.size_bytes();
     }
   }
-  return {.file = *std::move(file), .same_identity = same_identity, .compared = all};
+  const auto same_bytes = [cache, data, panels, head = numbers.head](const Executor& executor) {
+    HeadNumbers now;
+    std::memcpy(&now, data + cache.description.size(), sizeof now);
+    return now.head == head && head == cache.ChecksumOfHead(data) &&
+           now.panels == ChecksumInPieces(executor, panels);
+  };
+  return {.file = *std::move(file),
+          .same_bytes = same_bytes,
+          .same_identity = same_identity,
+          .compared = all};
 }
 
 // Panels as PreparedEncoder::Pack lays them out. Returns HeadNumbers::head.
@@ -239,11 +250,10 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options
 
 }  // namespace
 
-Status PackedPanels::CheckUnchanged() const {
-  if (!file || file->Unchanged()) return {};
-  return Status(ErrorCode::kIo,
-                "the file of packed weights was changed since it was opened; wanted one that stays "
-                "as it is (EncoderOptions::cache)");
+Status PackedPanels::CheckUnchanged(const Executor& executor) const {
+  if (!file) return {};
+  return Guarded("the packed weights' checksums",
+                 [&] { return file->CheckUnchanged(path, [&] { return same_bytes(executor); }); });
 }
 
 Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* prepared) {
@@ -261,6 +271,8 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
   Found found =
       FindFile(options, cache, prepared, options.cache.compare ? Check::kAll : Check::kIdentity);
   panels.file = std::move(found.file);
+  panels.same_bytes = std::move(found.same_bytes);
+  panels.path = cache.path;
   panels.cache_use = found.compared        ? "mapped, all panels compared"
                      : options.cache.trust ? "mapped, not checked"
                                            : "mapped";
@@ -286,6 +298,7 @@ Result<PackedPanels> PackOrMap(const EncoderOptions& options, PreparedEncoder* p
       Found mine = FindFile(options, cache, prepared, Check::kOwn, &*written);
       if (mine.file) {
         panels.file = std::move(mine.file);
+        panels.same_bytes = std::move(mine.same_bytes);
       } else if (!panels.file) {  // another process was faster, or the file cannot be mapped
         ENCORE_RETURN_IF_ERROR(prepared->Pack(options, &panels.own));
       }

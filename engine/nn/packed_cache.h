@@ -17,6 +17,7 @@
 #define ENCORE_ENGINE_NN_PACKED_CACHE_H_
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -29,13 +30,16 @@
 namespace encore::inline v0_1::internal {
 
 struct PackedPanels {
-  // kIo if a mapped file was changed since it was opened (MappedFile::Unchanged).
-  Status CheckUnchanged() const;
+  // kIo if a mapped file was changed since it was opened. Of a file that was touched the bytes
+  // count.
+  Status CheckUnchanged(const Executor& executor) const;
 
   AlignedBuffer<std::byte> own;
-  std::optional<MappedFile> file;  // in place of `own`
-  size_t bytes = 0;                // of the panels
-  std::string cache_use;           // see Encoder::cache_use
+  std::optional<MappedFile> file;                   // in place of `own`
+  std::string path;                                 // of the file
+  std::function<bool(const Executor&)> same_bytes;  // whether the file has those it was opened with
+  size_t bytes = 0;                                 // of the panels
+  std::string cache_use;                            // see Encoder::cache_use
 };
 
 // Gives all matrices their panels: from the cache, or packed and then written to the cache. The

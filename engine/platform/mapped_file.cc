@@ -13,6 +13,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/descriptor.h"
 #include "engine/platform/file_error.h"
@@ -47,6 +48,13 @@ Status CutShort(const std::string& path, size_t got, size_t size) {
 }
 
 #if ENCORE_HAVE_DESCRIPTORS
+Status Changed(const std::string& path, const std::string& found) {
+  return Status(ErrorCode::kIo, QuotedPath(path) + " was changed since it was opened: found " +
+                                    found +
+                                    ". Open the file or its model again; to replace a file that is "
+                                    "in use, write a new one beside it and rename that");
+}
+
 int64_t Nanoseconds(const timespec& time) {
   return static_cast<int64_t>(time.tv_sec) * 1000000000 + time.tv_nsec;
 }
@@ -101,17 +109,34 @@ void MappedFile::PreferLargePages() const {
 #endif
 }
 
-bool MappedFile::Unchanged() const {
+Status MappedFile::CheckUnchanged(const std::string& path,
+                                  const std::function<bool()>& same_bytes) const {
 #if ENCORE_HAVE_DESCRIPTORS
   const ReleaseFileMemory& mapping = memory_.get_deleter();
-  if (mapping.mapped) {
-    struct stat info = {};
-    return ::fstat(mapping.descriptor, &info) == 0 &&
-           static_cast<uintmax_t>(info.st_size) == mapping.size &&
-           IdentityOf(info).modified == mapping.identity.modified;
+  struct stat info = {};
+  // Once more where the file was touched while its bytes were compared.
+  bool settled = false;
+  for (int64_t compared = 0; mapping.mapped;) {
+    if (::fstat(mapping.descriptor, &info) != 0) {
+      return SystemError(path, "cannot be examined", errno);
+    }
+    if (static_cast<uintmax_t>(info.st_size) != mapping.size) {
+      return Changed(path, std::to_string(info.st_size) + " bytes, wanted the " +
+                               std::to_string(mapping.size) + " it had");
+    }
+    const FileIdentity now = IdentityOf(info);
+    if (now.modified == mapping.identity.modified || now.changed == *touched_) break;
+    if (!same_bytes) return Changed(path, "another time of modification, wanted the one it had");
+    if (now.changed == compared) {
+      if (settled) *touched_ = compared;
+      break;
+    }
+    compared = now.changed;
+    settled = now.settled;
+    if (!same_bytes()) return Changed(path, "other bytes, wanted those it had");
   }
 #endif
-  return true;
+  return {};
 }
 
 std::string MappedFile::Identity() const {

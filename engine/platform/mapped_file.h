@@ -5,8 +5,10 @@
 #ifndef ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
 #define ENCORE_ENGINE_PLATFORM_MAPPED_FILE_H_
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -53,10 +55,14 @@ class MappedFile {
   // Starts at least 16-byte aligned; null for an empty file.
   std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
 
-  // Whether a mapped file has its size and time of modification still. To read from one that was
-  // shortened would end the process. Others can do that between this call and the reading; what it
-  // finds are copies and downloads over a file that is in use.
-  bool Unchanged() const;
+  // kIo if a mapped file has another size or time of modification than when it was opened. To read
+  // from one that was shortened would end the process. Others can do that between this call and the
+  // reading; what it finds are copies and downloads over a file that is in use. A file of the same
+  // size is no error where same_bytes() says that it has the bytes it had: it was touched, not
+  // written to. That is asked again in the two seconds after a change (times may be that coarse).
+  // `path` is for the sentence.
+  Status CheckUnchanged(const std::string& path,
+                        const std::function<bool()>& same_bytes = {}) const;
 
   // A text that differs from that of any other file, and from that of this one after a change: of
   // device, inode, size and times. Empty where that is not certain: for a file that was changed in
@@ -75,11 +81,14 @@ class MappedFile {
 
  private:
   using Memory = std::unique_ptr<const std::byte, ReleaseFileMemory>;
-  explicit MappedFile(Memory memory) : memory_(std::move(memory)) {}
+  explicit MappedFile(Memory memory)
+      : memory_(std::move(memory)), touched_(std::make_unique<std::atomic<int64_t>>(0)) {}
   static Result<MappedFile> Map(const std::string& path, bool own);
   static Result<Memory> ReadAll(const std::string& path, size_t max_bytes, bool own);
 
   Memory memory_;
+  // FileIdentity::changed of a file that was touched and has the bytes it had; 0 before.
+  std::unique_ptr<std::atomic<int64_t>> touched_;
 };
 
 }  // namespace encore::internal

@@ -358,7 +358,7 @@ TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
   std::fill(x.begin(), x.end(), -1.0f);
   std::filesystem::resize_file(path, 4096);
   ExpectError(model->Embed(batch, view, {}), ErrorCode::kIo,
-              {"model.safetensors", "was changed since it was opened: found another size",
+              {"model.safetensors", "was changed since it was opened: found 4096 bytes",
                "Open the file or its model again;"});
   EXPECT_EQ(x, std::vector<float>(x.size(), -1.0f));
   // The bytes are zeros now, and another time of modification tells.

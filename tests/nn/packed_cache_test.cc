@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -229,7 +232,52 @@ TEST_F(PackedCacheTest, AChangeInPlaceIsFoundBeforeACall) {
   const Workspace workspace = *encoder.MakeWorkspace({.seq_starts = starts});
   const Status status = copy.Forward({.seq_starts = starts}, view, view, workspace);
   EXPECT_EQ(status.code(), ErrorCode::kIo);
-  EXPECT_NE(status.message().find("packed weights was changed"), std::string::npos);
+  EXPECT_NE(status.message().find(".packed' was changed since it was opened: found 100 bytes"),
+            std::string::npos)
+      << status.message();
+}
+
+// The file's checksums tell a touch from a change.
+TEST_F(PackedCacheTest, ATouchDoesNoHarm) {
+  ASSERT_EQ(model_.Make(Options()).cache_use(), kWritten);
+  for (const bool trust : {false, true}) {
+    EncoderOptions options = Options();
+    options.cache.trust = trust;
+    const Encoder encoder = model_.Make(options);
+    const std::vector<float> wanted = Output(encoder);
+    const auto touch = [&](int seconds_ago) {
+      fs::last_write_time(File(),
+                          fs::file_time_type::clock::now() - std::chrono::seconds(seconds_ago));
+    };
+    touch(50);
+    EXPECT_TRUE(SameBits(Output(encoder), wanted));
+    const std::vector<size_t> starts = {0, 2};
+    std::vector<float> x(2 * 72);
+    const MutableView view(x.data(), {2, 72});
+    const Workspace workspace = *encoder.MakeWorkspace({.seq_starts = starts});
+    const size_t size = fs::file_size(File());
+    // In the description, the checksums, the vectors, between them and the panels, and in those.
+    std::vector<size_t> places = {size - 1};
+    for (size_t place = 0; place < std::min<size_t>(size, 10000); place += 61) {
+      places.push_back(place);
+    }
+    for (const size_t place : places) {
+      const auto change = [&](int more) {
+        std::fstream file(File(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekg(static_cast<std::streamoff>(place));
+        const int byte = file.get();
+        file.seekp(static_cast<std::streamoff>(place));
+        file.put(static_cast<char>(byte + more));
+      };
+      change(1);
+      touch(40);
+      const Status status = encoder.Forward({.seq_starts = starts}, view, view, workspace);
+      EXPECT_EQ(status.code(), ErrorCode::kIo) << place;
+      EXPECT_NE(status.message().find("found other bytes"), std::string::npos) << status.message();
+      change(-1);
+      EXPECT_TRUE(SameBits(Output(encoder), wanted)) << place;
+    }
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <utility>
 
 #if defined(ENCORE_HAVE_OPENMP)
 #include <omp.h>
@@ -87,12 +88,13 @@ class CallThreads final : public StageThreads {
 struct RecipeRunner {
   RecipeFn fn;
   const void* recipe;
-  CallGate* gate;  // null if the call runs to its end without a pause
+  CallGate* gate;    // null if the call runs to its end without a pause
+  CallMeter* meter;  // null if nobody wants to know
 
   // As thread 0.
   void Run(StageThreads* stages, int threads) const {
     const FpEnvScope fp_env;
-    Team team(stages, threads, gate);
+    Team team(stages, threads, gate, meter);
     fn(recipe, team);
   }
   void Run(CallThreads& call, int threads) const {
@@ -102,6 +104,8 @@ struct RecipeRunner {
 };
 
 namespace {
+
+thread_local CallMeter* current_meter = nullptr;
 
 // Whether `threads` threads have a core each. The cores are those of when the first executor was
 // made: asking the system in each call would take longer than the call. Without affinity masks, as
@@ -186,9 +190,13 @@ void RunOnThreads(const Executor& executor, int threads, const RecipeRunner& run
 
 }  // namespace
 
+CallMeter* CallMeter::Exchange(CallMeter* meter) { return std::exchange(current_meter, meter); }
+CallMeter* CallMeter::Current() { return current_meter; }
+
 void Team::ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task) {
   const size_t threads = std::min(count, static_cast<size_t>(threads_));
   if (threads > 1) {
+    const CallMeter::Stage measured(meter_);
     stages_->RunStage(count, order, static_cast<int>(threads), fn, task);
   } else if (count > 0) {
     fn(task, 0, count, 0);
@@ -203,7 +211,8 @@ bool RunUnevenly(const Executor& executor) {
 Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   threads = std::clamp(threads, 1, executor.threads());
   CallGate gate(executor);
-  RunOnThreads(executor, threads, {fn, recipe, gate.IsWanted() ? &gate : nullptr});
+  RunOnThreads(executor, threads,
+               {fn, recipe, gate.IsWanted() ? &gate : nullptr, CallMeter::Current()});
   return gate.status();
 }
 

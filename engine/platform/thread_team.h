@@ -10,6 +10,7 @@
 #include "encore/executor.h"
 #include "encore/status.h"
 #include "engine/platform/call_gate.h"
+#include "engine/platform/call_meter.h"
 #include "engine/platform/stage_board.h"
 
 namespace encore::inline v0_1::internal {
@@ -51,11 +52,11 @@ class Team {
  private:
   template <typename F>
   void RunTasks(size_t count, StageBoard::Order order, const F& task) {
-    if (gate_ == nullptr) {
+    if (gate_ == nullptr && meter_ == nullptr) {
       ForEachRange(count, order, &RunRange<F>, &task);
     } else {
-      const Gated<F> gated{&task, gate_};
-      ForEachRange(count, order, &RunGated<F>, &gated);
+      const Watched<F> watched{&task, gate_, meter_};
+      ForEachRange(count, order, &RunWatched<F>, &watched);
     }
   }
   template <typename F>
@@ -63,26 +64,30 @@ class Team {
     for (size_t i = begin; i < end; ++i) (*static_cast<const F*>(f))(i, thread);
   }
   template <typename F>
-  struct Gated {
+  struct Watched {
     const F* task;
     CallGate* gate;
+    CallMeter* meter;
   };
   template <typename F>
-  static void RunGated(const void* f, size_t begin, size_t end, int thread) {
-    const auto& gated = *static_cast<const Gated<F>*>(f);
-    for (size_t i = begin; i < end && gated.gate->MayGoOn(thread); ++i) {
-      RunRange<F>(gated.task, i, i + 1, thread);
+  static void RunWatched(const void* f, size_t begin, size_t end, int thread) {
+    const auto& watched = *static_cast<const Watched<F>*>(f);
+    const CallMeter::Tasks measured(watched.meter, thread);
+    if (watched.gate == nullptr) return RunRange<F>(watched.task, begin, end, thread);
+    for (size_t i = begin; i < end && watched.gate->MayGoOn(thread); ++i) {
+      RunRange<F>(watched.task, i, i + 1, thread);
     }
   }
   friend struct RecipeRunner;
 
-  Team(StageThreads* stages, int threads, CallGate* gate)
-      : stages_(stages), threads_(threads), gate_(gate) {}
+  Team(StageThreads* stages, int threads, CallGate* gate, CallMeter* meter)
+      : stages_(stages), threads_(threads), gate_(gate), meter_(meter) {}
   void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
   StageThreads* stages_;  // null if there is one thread
   int threads_;
-  CallGate* gate_;  // null if the call runs to its end without a pause
+  CallGate* gate_;    // null if the call runs to its end without a pause
+  CallMeter* meter_;  // null if nobody wants to know
 };
 
 // Whether threads of the executor waited for each other for long lately, because one lost its core.

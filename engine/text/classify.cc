@@ -145,13 +145,14 @@ Status ChoosePrompt(const TextEncoder::Impl& impl, const ScoreOptions& options,
 Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs inputs,
                             const ScoreOptions& options,
                             ScoreActivation absent = ScoreActivation::kAsClassifier) {
+  internal::CallWatch watch(options);
   ENCORE_ASSIGN_OR_RETURN(const internal::ActivationRow* const activation,
                           ActivationOf(impl, options, absent));
   internal::PairChatTemplate own_template;
   ENCORE_RETURN_IF_ERROR(ChoosePrompt(impl, options, &inputs, &own_template));
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
-      internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), /*rows=*/{}));
+      internal::MakeStreamOptions(impl, options, inputs.ids.has_value(), /*rows=*/{}, &watch));
   if (inputs.pair_template != nullptr) stream.tokenize.add_special_tokens = false;
   const size_t labels = impl.model.labels().size();
   ENCORE_ASSIGN_OR_RETURN(Tensor values, Tensor::Create(DType::kF32, {inputs.size(), labels}));

@@ -140,6 +140,7 @@ Result<size_t> TokensToSkip(const TextEncoder::Impl& impl, std::string_view prom
 Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
                   const internal::EncodeSettings& finish, const EncodeOptions& options,
                   MutableView vectors, TextCounts* counts) {
+  internal::CallWatch watch(options);
   const bool of_ids = inputs.ids.has_value();
   if (of_ids && (options.prompt || options.prompt_name)) {
     return InvalidArgument("found a prompt; wanted none, as ids are taken as they are");
@@ -150,7 +151,7 @@ Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
   }
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
-      internal::MakeStreamOptions(impl, options, of_ids, impl.after->pooled_rows()));
+      internal::MakeStreamOptions(impl, options, of_ids, impl.after->pooled_rows(), &watch));
   ENCORE_ASSIGN_OR_RETURN(const size_t skip, TokensToSkip(impl, inputs.prompt, stream.tokenize));
   stream.rows = impl.after->pooled_rows(skip);
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
@@ -198,6 +199,7 @@ Result<Embeddings> TextEncoder::EncodeIds(std::span<const std::vector<int32_t>> 
 Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
                                                const EncodeOptions& options) const {
   return internal::Guarded("the vectors", [&]() -> Result<TokenVectors> {
+    internal::CallWatch watch(options);
     ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(*impl_));
     if (options.dimensions > 0 || options.normalize.value_or(false)) {
       return InvalidArgument(
@@ -208,7 +210,7 @@ Result<TokenVectors> TextEncoder::EncodeTokens(std::string_view text,
                             internal::ResolvePrompt(*impl_, options.prompt_name, options.prompt));
     ENCORE_ASSIGN_OR_RETURN(
         const internal::StreamOptions stream,
-        internal::MakeStreamOptions(*impl_, options, /*of_ids=*/false, OutputRows::kAll));
+        internal::MakeStreamOptions(*impl_, options, /*of_ids=*/false, OutputRows::kAll, &watch));
     return internal::EncodeTokensOf(*impl_, prompt, text, stream);
   });
 }

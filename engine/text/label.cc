@@ -35,10 +35,11 @@ Result<Tensor> TokenLogitsOf(const internal::TextModel& model, const float* hidd
 }
 
 Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const LabelOptions& options) {
+  internal::CallWatch watch(options);
   ENCORE_RETURN_IF_ERROR(WantTokenHead(impl));
   ENCORE_ASSIGN_OR_RETURN(
       internal::StreamOptions stream,
-      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll));
+      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll, &watch));
   stream.tokenize.offsets = true;
   const std::vector<std::string>& labels = impl.model.labels();
   Entities found;
@@ -67,11 +68,11 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
 
 // The tokens of a text, and their hidden states.
 Result<TokenVectors> HiddenStates(const TextEncoder::Impl& impl, std::string_view text,
-                                  const LabelOptions& options) {
+                                  const LabelOptions& options, internal::CallWatch* watch) {
   ENCORE_RETURN_IF_ERROR(internal::WantTokenizer(impl));
   ENCORE_ASSIGN_OR_RETURN(
       const internal::StreamOptions stream,
-      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll));
+      internal::MakeStreamOptions(impl, options, /*of_ids=*/false, OutputRows::kAll, watch));
   return internal::EncodeTokensOf(impl, /*prompt=*/"", text, stream);
 }
 
@@ -114,8 +115,9 @@ Result<Entities> TextEncoder::FindEntities(Texts texts, const LabelOptions& opti
 Result<TokenLogits> TextEncoder::LabelTokens(std::string_view text,
                                              const LabelOptions& options) const {
   return internal::Guarded("the labels", [&]() -> Result<TokenLogits> {
+    internal::CallWatch watch(options);
     ENCORE_RETURN_IF_ERROR(WantTokenHead(*impl_));
-    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options));
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options, &watch));
     ENCORE_ASSIGN_OR_RETURN(
         Tensor logits, TokenLogitsOf(impl_->model, static_cast<const float*>(hidden.vectors.data()),
                                      hidden.tokens.ids.size(), options.executor));
@@ -127,13 +129,14 @@ Result<TokenLogits> TextEncoder::PredictTokens(std::string_view text,
                                                std::span<const size_t> positions,
                                                const LabelOptions& options) const {
   return internal::Guarded("the predictions", [&]() -> Result<TokenLogits> {
+    internal::CallWatch watch(options);
     const internal::LanguageHead* const head = impl_->model.language_head();
     if (head == nullptr) {
       return Status(ErrorCode::kUnsupported,
                     "the folder was opened without a masked language model's head; wanted "
                     "OpenOptions::language_head");
     }
-    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options));
+    ENCORE_ASSIGN_OR_RETURN(TokenVectors hidden, HiddenStates(*impl_, text, options, &watch));
     const size_t width = impl_->model.d_model();
     ENCORE_RETURN_IF_ERROR(CheckPositions(positions, hidden.tokens.ids.size()));
     ENCORE_ASSIGN_OR_RETURN(Tensor rows, Tensor::Create(DType::kF32, {positions.size(), width}));

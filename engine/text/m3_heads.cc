@@ -69,11 +69,12 @@ Result<TokenWeights> ReadTokenWeights(const ModelFolder& found, const Tokenizer&
 }
 
 Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,
-                      const SparseOptions& options, SparseRows* rows, TextCounts* counts) {
+                      const SparseOptions& options, CallWatch* watch, SparseRows* rows,
+                      TextCounts* counts) {
   const TokenWeights& side = **impl.sparse.by_token;
   const size_t width = impl.model.hidden_width();
   ENCORE_ASSIGN_OR_RETURN(const StreamOptions stream,
-                          MakeStreamOptions(impl, options, false, OutputRows::kAll));
+                          MakeStreamOptions(impl, options, false, OutputRows::kAll, watch));
   const auto take = [&](const float* hidden, std::span<const size_t> texts,
                         Scratch* scratch) -> Status {
     const size_t tokens = scratch->starts.back();

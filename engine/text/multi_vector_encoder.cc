@@ -32,14 +32,14 @@ struct Chunk {
 class Encoding {
  public:
   Encoding(const MultiVectorEncoder::Impl& impl, TextTask task, const EncodeOptions& options)
-      : text_(*impl.text), late_(impl.late()), task_(task), options_(options) {}
+      : text_(*impl.text), late_(impl.late()), task_(task), options_(options), watch_(options) {}
 
   Result<MultiVectors> Run(Texts texts) {
     internal::TextInputs inputs{.texts = texts};
     ENCORE_ASSIGN_OR_RETURN(inputs.prompt, Prompt());
     ENCORE_ASSIGN_OR_RETURN(
         internal::StreamOptions stream,
-        internal::MakeStreamOptions(text_, options_, /*of_ids=*/false, OutputRows::kAll));
+        internal::MakeStreamOptions(text_, options_, /*of_ids=*/false, OutputRows::kAll, &watch_));
     ENCORE_ASSIGN_OR_RETURN(stream.tokenize.max_length, MaxLength(stream.tokenize.max_length));
     if (task_ == TextTask::kQuery && late_.expansion) inputs.expansion = &*late_.expansion;
     row_starts_.assign(1, 0);
@@ -150,6 +150,7 @@ class Encoding {
   const internal::LateModel& late_;
   const TextTask task_;
   const EncodeOptions& options_;
+  internal::CallWatch watch_;
   std::vector<size_t> row_starts_;
   std::vector<Chunk> chunks_;
   std::vector<size_t> outputs_;

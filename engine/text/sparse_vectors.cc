@@ -128,12 +128,12 @@ void KeepLargest(size_t most, std::vector<SparseEntry>* entries) {
 }
 
 Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const SparseOptions& options,
-                     size_t most, SparseRows* rows, TextCounts* counts) {
+                     size_t most, CallWatch* watch, SparseRows* rows, TextCounts* counts) {
   const LanguageHead& head = *impl.model.language_head();
   const SpladePooling& pooling = *impl.sparse.pooling;
   const Pooler pooler(head, pooling);
   ENCORE_ASSIGN_OR_RETURN(const StreamOptions stream,
-                          MakeStreamOptions(impl, options, false, OutputRows::kAll));
+                          MakeStreamOptions(impl, options, false, OutputRows::kAll, watch));
   const auto take = [&](const float* hidden, std::span<const size_t> texts,
                         Scratch* scratch) -> Status {
     const size_t width = head.width();
@@ -172,8 +172,11 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
 
 Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
                        const TokenizeOptions& tokenize, const Executor& executor, size_t most,
-                       SparseRows* rows, TextCounts* counts) {
+                       CallWatch* watch, SparseRows* rows, TextCounts* counts) {
+  constexpr size_t kBatch = 256;
   CallGate gate(executor);
+  watch->Begin(inputs.size());
+  size_t tokens_of_batch = 0;
   counts->tokens.assign(inputs.size(), 0);
   counts->cut.assign(inputs.size(), 0);
   const auto* const weights = static_cast<const float*>(side.weights.data());
@@ -181,6 +184,7 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
   Tokens tokens;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!gate.MayGoOn(0)) return gate.status();
+    watch->Enter(&CallStats::tokenizing);
     const std::string joined = std::string(inputs.prompt) + std::string(inputs.texts[i]);
     const Status status = side.tokenizer.Encode(joined, &tokens, tokenize);
     if (!status.ok()) {
@@ -189,6 +193,8 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
     counts->tokens[i] = tokens.ids.size();
     counts->cut[i] = tokens.cut;
     counts->texts_cut += tokens.cut > 0 ? 1 : 0;
+    tokens_of_batch += tokens.ids.size();
+    watch->Enter(&CallStats::pooling);
     std::sort(tokens.ids.begin(), tokens.ids.end());
     tokens.ids.erase(std::unique(tokens.ids.begin(), tokens.ids.end()), tokens.ids.end());
     for (const int32_t id : tokens.ids) {
@@ -200,6 +206,10 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
       if (weights[id] != 0) (*rows)[i].push_back({id, weights[id]});
     }
     KeepLargest(most, &(*rows)[i]);
+    if ((i + 1) % kBatch != 0 && i + 1 != inputs.size()) continue;
+    watch->AddTokenized(tokens_of_batch);
+    watch->AddDone(i % kBatch + 1, tokens_of_batch);
+    tokens_of_batch = 0;
   }
   return {};
 }
@@ -232,6 +242,7 @@ SparseVectors Compressed(const SparseRows& rows, size_t columns) {
 
 Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts texts,
                                         const SparseOptions& options) {
+  CallWatch watch(options);
   if (!impl.sparse.any()) {
     if (impl.sparse.by_token) return impl.sparse.by_token->status();
     return Status(ErrorCode::kUnsupported,
@@ -253,12 +264,12 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
     const TokenizeOptions tokenize = MakeTokenizeOptions(
         options, options.max_length > 0 ? options.max_length : limit, /*special=*/false);
     ENCORE_RETURN_IF_ERROR(EncodeByWeights(*impl.sparse.query, inputs, tokenize, options.executor,
-                                           most, &rows, &counts));
+                                           most, &watch, &rows, &counts));
   } else if (impl.sparse.by_token) {
-    ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &rows, &counts));
+    ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &watch, &rows, &counts));
     for (std::vector<SparseEntry>& row : rows) KeepLargest(most, &row);
   } else {
-    ENCORE_RETURN_IF_ERROR(EncodeByModel(impl, inputs, options, most, &rows, &counts));
+    ENCORE_RETURN_IF_ERROR(EncodeByModel(impl, inputs, options, most, &watch, &rows, &counts));
   }
   SparseVectors vectors = Compressed(rows, impl.model.vocab_size());
   vectors.counts = std::move(counts);

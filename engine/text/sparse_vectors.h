@@ -14,6 +14,7 @@
 #include "encore/tensor.h"
 #include "encore/text_encoder.h"
 #include "encore/tokenizer.h"
+#include "engine/text/call_watch.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/m3_heads.h"
 #include "engine/text/token_store.h"
@@ -57,7 +58,8 @@ Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<siz
 
 // By SparseSide::by_token, into rows of no entries.
 Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,
-                      const SparseOptions& options, SparseRows* rows, TextCounts* counts);
+                      const SparseOptions& options, CallWatch* watch, SparseRows* rows,
+                      TextCounts* counts);
 
 }  // namespace encore::internal
 

@@ -139,13 +139,21 @@ Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
   return {};
 }
 
+size_t TokensOf(const TokenStore& store) {
+  size_t tokens = 0;
+  for (size_t i = 0; i < store.size(); ++i) tokens += store.length(i);
+  return tokens;
+}
+
 // Packs the tokens of scratch->tokens' texts `texts` and computes their hidden states: [tokens,
 // hidden_width()] for kAll, else [texts, hidden_width()], in scratch; scratch->starts has where
 // each begins. Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts, bool marks,
                                   const StreamOptions& options, Scratch* scratch) {
   const Executor& executor = options.executor;
+  options.watch->Enter(&CallStats::tokenizing);
   ENCORE_RETURN_IF_ERROR(Pack(texts, marks, scratch));
+  options.watch->Enter(&CallStats::embedding);
   const size_t tokens = scratch->starts.back();
   const size_t width = model.d_model();
   size_t values = 0;
@@ -160,6 +168,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   const OutputRows rows = options.rows ? *options.rows : model.head_rows(batch);
   scratch->rows = rows;
   ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
+  options.watch->Enter(&CallStats::layers);
   MutableView hidden = x_view;
   if (rows != OutputRows::kAll || model.has_projection()) {
     const size_t count = rows == OutputRows::kAll ? tokens : texts.size();
@@ -169,6 +178,16 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
   }
   ENCORE_RETURN_IF_ERROR(model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor));
   return static_cast<const float*>(hidden.data());
+}
+
+// Hands over a batch of scratch->tokens' texts, whose tokens are packed.
+Status TakeComputed(const float* rows, std::span<size_t> texts, const StreamOptions& options,
+                    const TakeBatch& take, Scratch* scratch) {
+  options.watch->Enter(&CallStats::pooling);
+  for (size_t& text : texts) text += scratch->first_text;
+  ENCORE_RETURN_IF_ERROR(take(rows, texts, scratch));
+  options.watch->AddDone(texts.size(), scratch->starts.back());
+  return {};
 }
 
 // The same of static embeddings, where nothing is gained by an order: some hundred texts at a time,
@@ -182,15 +201,16 @@ Status ComputeStatic(const TextEncoder::Impl& impl, const StreamOptions& options
   std::iota(order.begin(), order.end(), size_t{0});
   for (size_t begin = 0; begin < order.size(); begin += batch) {
     const std::span<size_t> texts(order.data() + begin, std::min(batch, order.size() - begin));
+    options.watch->Enter(&CallStats::tokenizing);
     ENCORE_RETURN_IF_ERROR(Pack(texts, /*marks=*/false, scratch));
+    options.watch->Enter(&CallStats::embedding);
     size_t values = 0;
     if (!CheckedMul(texts.size(), impl.model.d_model(), &values)) return TooManyTokens();
     ENCORE_ASSIGN_OR_RETURN(float* const means, scratch->hidden.Get<float>(values));
     ENCORE_RETURN_IF_ERROR(
         impl.model.Means({.ids = scratch->ids, .type_ids = {}, .seq_starts = scratch->starts},
                          means, options.executor));
-    for (size_t& text : texts) text += scratch->first_text;
-    ENCORE_RETURN_IF_ERROR(take(means, texts, scratch));
+    ENCORE_RETURN_IF_ERROR(TakeComputed(means, texts, options, take, scratch));
   }
   return {};
 }
@@ -210,8 +230,7 @@ Status ComputeStored(const TextEncoder::Impl& impl, bool marks, const StreamOpti
     const std::span<size_t> texts(order.data() + begin, end - begin);
     ENCORE_ASSIGN_OR_RETURN(const float* const hidden,
                             ForwardBatch(impl.model, texts, marks, options, scratch));
-    for (size_t& text : texts) text += scratch->first_text;
-    ENCORE_RETURN_IF_ERROR(take(hidden, texts, scratch));
+    ENCORE_RETURN_IF_ERROR(TakeComputed(hidden, texts, options, take, scratch));
     begin = end;
   }
   return {};
@@ -246,7 +265,10 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
   Prepare(inputs.size(), counts);
   const ScratchPool::Lease scratch = impl.scratch.Take();
   TokenStore& tokens = scratch->tokens;
+  CallWatch& watch = *options.watch;
+  watch.Begin(inputs.size());
   for (size_t begin = 0; begin < inputs.size();) {
+    watch.Enter(&CallStats::tokenizing);
     const size_t end = ChunkEnd(inputs, begin);
     scratch->first_text = begin;
     ENCORE_RETURN_IF_ERROR(
@@ -254,8 +276,10 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
                    : tokens.Fill(*impl.tokenizer, impl.model, impl.use_type_ids, options.tokenize,
                                  inputs, begin, end, options.executor));
     Count(tokens, begin, counts);
+    watch.AddTokenized(TokensOf(tokens));
     if (take_tokens) ENCORE_RETURN_IF_ERROR(take_tokens(tokens));
     ENCORE_RETURN_IF_ERROR(ComputeStored(impl, marks, options, take, scratch.get()));
+    if (watch.WantsBytes()) watch.NoteBytes(scratch->size_bytes());
     begin = end;
   }
   return {};

@@ -20,6 +20,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/models/text_model.h"
 #include "engine/text/after_encoder.h"
+#include "engine/text/call_watch.h"
 #include "engine/text/late_settings.h"
 #include "engine/text/scratch.h"
 #include "engine/text/sparse_vectors.h"
@@ -102,6 +103,7 @@ Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, si
 
 struct StreamOptions {
   Executor executor;
+  CallWatch* watch;
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
   // Nothing: of each batch those of TextModel::head_rows.
@@ -118,16 +120,18 @@ TokenizeOptions MakeTokenizeOptions(const Options& options, size_t max_length, b
           .plain_text = options.plain_text};
 }
 
-// Of any of the options of a call. Texts are cut to the encoder's length, ids may be as long as
-// the model computes.
+// Of any of the options of a call, whose watch it is. Texts are cut to the encoder's length, ids
+// may be as long as the model computes.
 template <typename Options>
 Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Options& options,
-                                        bool of_ids, std::optional<OutputRows> rows) {
+                                        bool of_ids, std::optional<OutputRows> rows,
+                                        CallWatch* watch) {
   const size_t absent = of_ids ? impl.model.max_tokens() : impl.max_length;
   ENCORE_ASSIGN_OR_RETURN(const size_t max_length,
                           ResolveMaxLength(impl, options.max_length, absent));
   return StreamOptions{
       .executor = options.executor,
+      .watch = watch,
       .tokenize = MakeTokenizeOptions(options, max_length, !impl.model.is_static()),
       .batch_tokens = options.batch_tokens,
       .rows = rows};

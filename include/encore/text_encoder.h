@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -23,6 +24,7 @@
 #include <utility>
 #include <vector>
 
+#include "encore/call_stats.h"
 #include "encore/encoder.h"
 #include "encore/executor.h"
 #include "encore/export.h"
@@ -143,6 +145,9 @@ struct EncodeOptions {
   size_t dimensions = 0;
   // Tokens computed at once: more is a little faster and takes more memory. 0: encore's choice.
   size_t batch_tokens = 0;
+  CallStats* stats = nullptr;  // filled by the call; null: nothing is measured
+  // Called after each batch, on the calling thread; may set the stop flag, must not throw.
+  std::function<void(const CallProgress&)> progress = {};
 };
 
 // What became of each text.
@@ -205,6 +210,8 @@ struct ScoreOptions {
   // Nothing: kAsCrossEncoder in Score, kAsClassifier in Classify and ClassifyIds.
   std::optional<ScoreActivation> activation = {};
   size_t batch_tokens = 0;
+  CallStats* stats = nullptr;
+  std::function<void(const CallProgress&)> progress = {};
 };
 
 // Sparse vectors, in compressed rows: text i has the entries from row_starts[i] to
@@ -234,6 +241,8 @@ struct SparseOptions {
   // 0: max_active_dims of the folder, or all.
   size_t max_active_dims = 0;
   size_t batch_tokens = 0;
+  CallStats* stats = nullptr;
+  std::function<void(const CallProgress&)> progress = {};
 };
 
 // How labels of tokens become entities, as transformers' aggregation_strategy: each token's best
@@ -263,6 +272,8 @@ struct LabelOptions {
   Aggregation aggregation = Aggregation::kSimple;
   std::vector<std::string> ignore_labels = {"O"};  // entities of these labels are left out
   size_t batch_tokens = 0;
+  CallStats* stats = nullptr;
+  std::function<void(const CallProgress&)> progress = {};
 };
 
 struct TokenLogits {

@@ -36,6 +36,24 @@ template <>
 inline constexpr size_t kFirstSize<encore_score_options> = offsetof(encore_score_options, call);
 template <>
 inline constexpr size_t kFirstSize<encore_label_options> = offsetof(encore_label_options, call);
+template <>
+inline constexpr size_t kFirstSize<encore_call_options> = offsetof(encore_call_options, stats);
+
+// A struct of the caller's that begins with its size has one that can be.
+template <typename T>
+Status CheckSize(const T* given, const char* name, const char* type) {
+  if (given->size >= kFirstSize<T> && given->size <= sizeof(T) + kMostUnknownBytes) return {};
+  return InvalidArgument(std::string(name) + ".size is " + std::to_string(given->size) +
+                         ", wanted sizeof(" + type + "), which is " + std::to_string(sizeof(T)));
+}
+
+// Fills the caller's struct, which was checked, as far as it goes; what is not known becomes 0.
+template <typename T>
+void WriteStruct(T found, T* given) {
+  found.size = given->size;
+  std::memset(static_cast<void*>(given), 0, found.size);
+  std::memcpy(static_cast<void*>(given), &found, std::min(found.size, sizeof(T)));
+}
 
 // The caller's options, or the defaults for NULL and for fields that the caller does not know. T is
 // a struct that begins with its size.
@@ -43,11 +61,8 @@ template <typename T>
 Status ReadOptions(const T* given, const char* type, T* options) {
   *options = T{};
   if (given == nullptr) return {};
+  if (Status s = CheckSize(given, "options", type); !s.ok()) return s;
   const size_t size = given->size;
-  if (size < kFirstSize<T> || size > sizeof(T) + kMostUnknownBytes) {
-    return InvalidArgument("options.size is " + std::to_string(size) + ", wanted sizeof(" + type +
-                           "), which is " + std::to_string(sizeof(T)));
-  }
   const char* bytes = reinterpret_cast<const char*>(given);
   for (size_t i = sizeof(T); i < size; ++i) {
     if (bytes[i] == 0) continue;

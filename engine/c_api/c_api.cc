@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface over TextEncoder: the model with its threads, the calls, the sentence of the last
-// failure. rows.cc has the calls whose results are of a size of their own.
+// The C interface over TextEncoder: the calls, the sentence of the last failure. rows.cc has the
+// calls whose results are of a size of their own, open.cc the model's beginning and end.
 
 #include "encore/c_api.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "encore/text_encoder.h"
-#include "encore/thread_pool.h"
 #include "encore/version.h"
 #include "engine/base/status_macros.h"
 #include "engine/c_api/arguments.h"
@@ -35,10 +32,6 @@ static_assert(ENCORE_IO == static_cast<int>(ErrorCode::kIo));
 static_assert(ENCORE_OUT_OF_MEMORY == static_cast<int>(ErrorCode::kOutOfMemory));
 static_assert(ENCORE_CANCELLED == StatusInC(ErrorCode::kCancelled));
 static_assert(ENCORE_DEADLINE_EXCEEDED == StatusInC(ErrorCode::kDeadlineExceeded));
-static_assert(ENCORE_PRECISION_F32 == 1 + static_cast<int>(Precision::kF32));
-static_assert(ENCORE_PRECISION_BF16 == 1 + static_cast<int>(Precision::kBF16));
-static_assert(ENCORE_PRECISION_INT8 == 1 + static_cast<int>(Precision::kInt8));
-static_assert(ENCORE_PRECISION_INT4 == 1 + static_cast<int>(Precision::kInt4));
 static_assert(ENCORE_ACTIVATION_IDENTITY == 1 + static_cast<int>(ScoreActivation::kIdentity));
 static_assert(ENCORE_ACTIVATION_SIGMOID == 1 + static_cast<int>(ScoreActivation::kSigmoid));
 static_assert(ENCORE_ACTIVATION_SOFTMAX == 1 + static_cast<int>(ScoreActivation::kSoftmax));
@@ -79,31 +72,14 @@ Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model
                 "the model was opened as ENCORE_KIND_TEXT; wanted ENCORE_KIND_MULTI_VECTOR");
 }
 
-Result<Executor> ExecutorOf(const encore_model& model, const encore_call_options* call) {
-  encore_call_options known;
-  ENCORE_RETURN_IF_ERROR(ReadOptions(call, "encore_call_options", &known));
-  // A year: time points of nanoseconds do not hold all doubles.
-  constexpr double kMostSeconds = 366 * 86400.0;
-  if (!(known.seconds >= 0 && known.seconds <= kMostSeconds)) {
-    return InvalidArgument("call.seconds is " + std::to_string(known.seconds) + "; wanted 0 to " +
-                           std::to_string(kMostSeconds));
-  }
-  Executor executor = model.executor();
-  if (known.stop != nullptr) executor = executor.WithStop(&known.stop->flag);
-  if (known.seconds == 0) return executor;
-  using Clock = std::chrono::steady_clock;
-  const std::chrono::duration<double> most(known.seconds);
-  return executor.WithDeadline(Clock::now() + std::chrono::ceil<Clock::duration>(most));
-}
-
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
-                         encore_encode_options* known, EncodeOptions* options) {
+                         CallChoices* call, encore_encode_options* known, EncodeOptions* options) {
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(*known, options));
   ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known->normalize, ENCORE_NO));
   ENCORE_RETURN_IF_ERROR(CheckChoice("task", known->task, ENCORE_TASK_DOCUMENT));
   ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", known->reserved, 0));
-  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known->call));
+  ENCORE_RETURN_IF_ERROR(call->Choose(model, known->call, options));
   if (known->prompt_name != nullptr) options->prompt_name = known->prompt_name;
   if (known->prompt != nullptr) options->prompt = known->prompt;
   options->normalize = YesOrNo(known->normalize);
@@ -114,74 +90,14 @@ Status ReadEncodeOptions(const encore_model& model, const encore_encode_options*
 
 namespace {
 
-Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
-  constexpr std::pair<int32_t, PoolingMode> kModes[] = {
-      {ENCORE_POOLING_CLS, PoolingMode::kCls},
-      {ENCORE_POOLING_MAX, PoolingMode::kMax},
-      {ENCORE_POOLING_MEAN, PoolingMode::kMean},
-      {ENCORE_POOLING_MEAN_SQRT_LENGTH, PoolingMode::kMeanSqrtLength},
-      {ENCORE_POOLING_WEIGHTED_MEAN, PoolingMode::kWeightedMean},
-      {ENCORE_POOLING_LAST_TOKEN, PoolingMode::kLastToken}};
-  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", given.normalize, ENCORE_NO));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("precision", given.precision, ENCORE_PRECISION_INT4));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("amx_bf16", given.amx_bf16, 1));
-  options->amx_bf16 = given.amx_bf16 != 0;
-  ENCORE_RETURN_IF_ERROR(CheckChoice("compare_cache", given.compare_cache, 1));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("trust_cache", given.trust_cache, 1));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("kind", given.kind, ENCORE_KIND_MULTI_VECTOR));
-  options->language_head = given.language_head != 0;
-  options->compare_cache = given.compare_cache != 0;
-  options->trust_cache = given.trust_cache != 0;
-  if (given.cache != nullptr) options->cache = given.cache;
-  ENCORE_RETURN_IF_ERROR(CheckChoice("pooling", given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1));
-  for (const auto& [bit, mode] : kModes) {
-    if ((given.pooling & bit) != 0) options->pooling.push_back(mode);
-  }
-  options->ignore_unknown_keys = given.ignore_unknown_keys != 0;
-  if (given.precision != ENCORE_PRECISION_OF_FOLDER) {
-    options->precision = static_cast<Precision>(given.precision - 1);
-  }
-  options->normalize = YesOrNo(given.normalize);
-  if (given.max_length != 0) options->max_length = given.max_length;
-  return {};
-}
-
-Status Open(const char* folder, const encore_open_options* given, encore_model** model) {
-  if (model == nullptr) return NullArgument("model");
-  *model = nullptr;
-  if (folder == nullptr) return NullArgument("folder");
-  encore_open_options known;
-  OpenOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_open_options", &known));
-  ENCORE_RETURN_IF_ERROR(ReadOpenOptions(known, &options));
-  std::optional<ThreadPool> pool;
-  if (known.threads != 1) {
-    ENCORE_ASSIGN_OR_RETURN(pool, ThreadPool::Create({.threads = known.threads}));
-    options.executor = pool->executor();
-  }
-  auto opened = std::make_unique<encore_model>();
-  if (known.kind == ENCORE_KIND_TEXT) {
-    ENCORE_ASSIGN_OR_RETURN(opened->encoder, TextEncoder::Open(folder, options));
-  } else {
-    ENCORE_ASSIGN_OR_RETURN(opened->multi, MultiVectorEncoder::Open(folder, options));
-  }
-  opened->pool = std::move(pool);
-  const std::vector<Decision>& decisions =
-      opened->encoder ? opened->encoder->Describe() : opened->multi->Describe();
-  for (const Decision& decision : decisions) {
-    opened->description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
-  }
-  *model = opened.release();
-  return {};
-}
-
 Status Encode(const encore_model* model, const encore_text* texts, size_t count,
               const encore_encode_options* given, float* vectors, size_t capacity, size_t* tokens,
               size_t* cut) {
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
   encore_encode_options known;
+  CallChoices call;
   EncodeOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &known, &options));
+  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &call, &known, &options));
   ENCORE_RETURN_IF_ERROR(CheckChoice("task", known.task, ENCORE_TASK_NONE));
   if (known.max_active_dims != 0) {
     return InvalidArgument("options.max_active_dims is " + std::to_string(known.max_active_dims) +
@@ -199,13 +115,15 @@ Status Encode(const encore_model* model, const encore_text* texts, size_t count,
 }
 
 Status ReadScoreOptions(const encore_model& model, const encore_score_options* given,
-                        ScoreOptions* options) {
+                        CallChoices* call, ScoreOptions* options) {
   encore_score_options known;
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
   ENCORE_RETURN_IF_ERROR(
       CheckChoice("activation", known.activation, ENCORE_ACTIVATION_AS_CLASSIFIER));
-  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known.call));
+  ENCORE_RETURN_IF_ERROR(call->Choose(model, known.call, options));
+  if (known.prompt_name != nullptr) options->prompt_name = known.prompt_name;
+  if (known.prompt != nullptr) options->prompt = known.prompt;
   if (known.activation != ENCORE_ACTIVATION_AS_FOLDER) {
     options->activation = static_cast<ScoreActivation>(known.activation - 1);
   }
@@ -217,8 +135,9 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
              size_t count, const encore_score_options* given, float* scores, size_t capacity,
              size_t* tokens, size_t* cut) {
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  CallChoices call;
   ScoreOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &options));
+  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &call, &options));
   ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores, capacity, count, 1));
   std::string_view query_view;
   std::vector<std::string_view> views;
@@ -234,8 +153,9 @@ Status Classify(const encore_model* model, const encore_text* texts, const encor
                 size_t count, const encore_score_options* given, float* values, size_t capacity,
                 size_t* tokens, size_t* cut) {
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  CallChoices call;
   ScoreOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &options));
+  ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &call, &options));
   ENCORE_RETURN_IF_ERROR(CheckOutput("values", values, capacity, count, encoder->labels().size()));
   std::vector<std::string_view> first, second;
   ENCORE_RETURN_IF_ERROR(ReadTexts(texts, "texts", count, &first));
@@ -292,28 +212,6 @@ const char* encore_last_error(void) { return encore::internal::last_error; }
 const char* encore_version(void) { return encore::Version(); }
 
 int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
-
-encore_status encore_open(const char* folder, const encore_open_options* options,
-                          encore_model** model) {
-  return encore::internal::CallInC(encore::internal::Open, folder, options, model);
-}
-
-void encore_free(encore_model* model) { delete model; }
-
-encore_status encore_stop_new(encore_stop** stop) {
-  return encore::internal::CallInC([stop]() -> encore::Status {
-    if (stop == nullptr) return encore::internal::NullArgument("stop");
-    *stop = nullptr;
-    *stop = new encore_stop;
-    return {};
-  });
-}
-
-void encore_stop_set(encore_stop* stop, int32_t stopped) {
-  if (stop != nullptr) stop->flag.store(stopped != 0, std::memory_order_relaxed);
-}
-
-void encore_stop_free(encore_stop* stop) { delete stop; }
 
 size_t encore_dimensions(const encore_model* model) {
   if (model == nullptr) return 0;

@@ -19,13 +19,13 @@
 #include "encore/thread_pool.h"
 
 struct encore_model {
+  std::atomic<size_t> owners{1};
   // One of them, by the kind.
   std::optional<encore::TextEncoder> encoder;
   std::optional<encore::MultiVectorEncoder> multi;
-  std::optional<encore::ThreadPool> pool;  // nothing: calls run inline
+  std::optional<encore::ThreadPool> pool;  // of its own
+  encore::Executor executor;               // of all calls
   std::string description;
-
-  encore::Executor executor() const { return pool ? pool->executor() : encore::Executor::Inline(); }
 };
 
 struct encore_stop {
@@ -38,12 +38,37 @@ namespace encore::inline v0_1::internal {
 Result<const TextEncoder*> TextEncoderOf(const encore_model* model);
 Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model);
 
-// The model's threads for one call. `call` may be NULL.
-Result<Executor> ExecutorOf(const encore_model& model, const encore_call_options* call);
+// What encore_call_options say of one call. It outlives the call's options in C++; when it ends,
+// the caller's stats are filled.
+class CallChoices {
+ public:
+  CallChoices() = default;
+  CallChoices(const CallChoices&) = delete;
+  CallChoices& operator=(const CallChoices&) = delete;
+  ~CallChoices();
+
+  // Sets executor, stats and progress of `options`. `given` may be NULL.
+  template <typename Options>
+  Status Choose(const encore_model& model, const encore_call_options* given, Options* options) {
+    if (Status s = Read(model, given, &options->executor); !s.ok()) return s;
+    if (known_.stats != nullptr) options->stats = &found_;
+    if (known_.progress != nullptr) {
+      options->progress = [this](const CallProgress& progress) { Tell(progress); };
+    }
+    return {};
+  }
+
+ private:
+  Status Read(const encore_model& model, const encore_call_options* given, Executor* executor);
+  void Tell(const CallProgress& progress) const;
+
+  encore_call_options known_ = {};
+  CallStats found_;
+};
 
 // What encode calls have in common.
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
-                         encore_encode_options* known, EncodeOptions* options);
+                         CallChoices* call, encore_encode_options* known, EncodeOptions* options);
 
 void SetLastError(std::string_view sentence) noexcept;
 

@@ -63,8 +63,9 @@ Status EncodeSparse(const encore_model* model, const encore_text* texts, size_t 
   *rows = nullptr;
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
   encore_encode_options known;
+  CallChoices call;
   EncodeOptions dense;
-  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &known, &dense));
+  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &call, &known, &dense));
   ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_AS_FOLDER));
   if (known.dimensions != 0) {
     return InvalidArgument("options.dimensions is " + std::to_string(known.dimensions) +
@@ -78,7 +79,9 @@ Status EncodeSparse(const encore_model* model, const encore_text* texts, size_t 
                         .on_invalid_utf8 = dense.on_invalid_utf8,
                         .plain_text = dense.plain_text,
                         .max_active_dims = known.max_active_dims,
-                        .batch_tokens = dense.batch_tokens};
+                        .batch_tokens = dense.batch_tokens,
+                        .stats = dense.stats,
+                        .progress = dense.progress};
   if (known.task == ENCORE_TASK_QUERY) options.task = "query";
   if (known.task == ENCORE_TASK_DOCUMENT) options.task = "document";
   std::vector<std::string_view> views;
@@ -99,8 +102,9 @@ Status EncodeMulti(const encore_model* model, const encore_text* texts, size_t c
   *rows = nullptr;
   ENCORE_ASSIGN_OR_RETURN(const MultiVectorEncoder* const encoder, MultiVectorEncoderOf(model));
   encore_encode_options known;
+  CallChoices call;
   EncodeOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &known, &options));
+  ENCORE_RETURN_IF_ERROR(ReadEncodeOptions(*model, given, &call, &known, &options));
   if (known.max_active_dims != 0) {
     return InvalidArgument("options.max_active_dims is " + std::to_string(known.max_active_dims) +
                            "; wanted 0, as vectors are not sparse");
@@ -152,11 +156,11 @@ Status CallMaxSim(const encore_model* model, const float* queries, const size_t*
   ENCORE_RETURN_IF_ERROR(
       ReadGroups(documents, document_starts, document_count, width, "documents", &document_rows));
   return encoder->Similarity(query_rows, document_rows,
-                             MutableView(scores, {query_count, document_count}), model->executor());
+                             MutableView(scores, {query_count, document_count}), model->executor);
 }
 
 Status ReadLabelOptions(const encore_model& model, const encore_label_options* given,
-                        LabelOptions* options) {
+                        CallChoices* call, LabelOptions* options) {
   constexpr Aggregation kAggregations[] = {
       // by ENCORE_AGGREGATION_...
       Aggregation::kSimple, Aggregation::kNone, Aggregation::kFirst, Aggregation::kAverage,
@@ -165,7 +169,7 @@ Status ReadLabelOptions(const encore_model& model, const encore_label_options* g
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_label_options", &known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
   ENCORE_RETURN_IF_ERROR(CheckChoice("aggregation", known.aggregation, ENCORE_AGGREGATION_MAX));
-  ENCORE_ASSIGN_OR_RETURN(options->executor, ExecutorOf(model, known.call));
+  ENCORE_RETURN_IF_ERROR(call->Choose(model, known.call, options));
   options->aggregation = kAggregations[known.aggregation];
   options->batch_tokens = known.batch_tokens;
   if (known.ignored == nullptr) {
@@ -186,8 +190,9 @@ Status FindEntities(const encore_model* model, const encore_text* texts, size_t 
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  CallChoices call;
   LabelOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &options));
+  ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &call, &options));
   std::vector<std::string_view> views;
   ENCORE_RETURN_IF_ERROR(ReadTexts(texts, "texts", count, &views));
   ENCORE_ASSIGN_OR_RETURN(Entities found, encoder->FindEntities(views, options));
@@ -211,8 +216,9 @@ Status PredictTokens(const encore_model* model, const encore_text& text, const s
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
   ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  CallChoices call;
   LabelOptions options;
-  ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &options));
+  ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &call, &options));
   if (positions == nullptr && position_count > 0) return NullArgument("positions");
   std::string_view view;
   ENCORE_RETURN_IF_ERROR(ReadText(text, "text", &view));

@@ -10,8 +10,8 @@
 //   encore_encode(model, texts, 2, NULL, vectors, 2 * 384, NULL, NULL);
 //   encore_free(model);
 //
-// Binary interface. Only these types cross it: pointers, size_t, int32_t, float, double, and
-// structs of them with C's layout; constants are macros. What is here keeps its name, order and
+// Binary interface. Only these types cross it: pointers, size_t, int32_t, int64_t, float, double,
+// and structs of them with C's layout; constants are macros. What is here keeps its name, order and
 // meaning.
 // Functions may be added, and fields at the ends of option structs; ENCORE_C_API_VERSION then
 // grows by one. A program that was compiled with an older header runs with a newer library. One
@@ -44,7 +44,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 7
+#define ENCORE_C_API_VERSION 8
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -86,11 +86,25 @@ ENCORE_API void encore_stop_set(encore_stop* stop, int32_t stopped);
 // When no call has it any more. NULL is allowed.
 ENCORE_API void encore_stop_free(encore_stop* stop);
 
+// What a call did, and how far it is (call_stats.h). Since version 8. Fields may be added.
+typedef struct encore_call_stats {
+  size_t size;  // sizeof(encore_call_stats); set by the caller
+  int64_t tokenizing, embedding, layers, pooling, waiting;  // ns
+  size_t texts, tokens, helpers, scratch_bytes;
+} encore_call_stats;
+typedef struct encore_call_progress {
+  size_t texts, all_texts, tokens, all_tokens;
+} encore_call_progress;
+
 // When a call ends before its work is done (Executor::WithStop in executor.h). Since version 7.
 typedef struct encore_call_options {
-  size_t size;              // sizeof(encore_call_options)
-  const encore_stop* stop;  // NULL: none. Once it is set: ENCORE_CANCELLED
-  double seconds;           // of this call at most, then ENCORE_DEADLINE_EXCEEDED; 0: any number
+  size_t size;               // sizeof(encore_call_options)
+  const encore_stop* stop;   // NULL: none. Once it is set: ENCORE_CANCELLED
+  double seconds;            // of this call at most, then ENCORE_DEADLINE_EXCEEDED; 0: any number
+  encore_call_stats* stats;  // filled, also where the call fails; NULL: none. Since version 8
+  void (*progress)(void* context, const encore_call_progress* progress);  // as EncodeOptions'
+  void* progress_context;
+  int32_t background, reserved;  // 1: Executor::InBackground, since version 8; 0
 } encore_call_options;
 
 // A choice that may be left to the model's folder.
@@ -143,6 +157,20 @@ typedef struct encore_open_options {
   int32_t trust_cache;
   int32_t kind;           // ENCORE_KIND_...; since version 5
   int32_t language_head;  // not 0: also for encore_predict_tokens; since version 5
+  // All of these since version 8. The host's own loop (ParallelFor in executor.h) of `threads`
+  // calls of body, in place of threads of the model's; NULL: none.
+  void (*parallel_for)(void* pool, size_t count, void (*body)(void* context, size_t i),
+                       void* context);
+  void* pool;
+  const char* thread_name;  // of threads of its own, like the next four: ThreadPoolOptions
+  const int32_t* cores;
+  size_t core_count;
+  void (*on_start)(void* context, int32_t thread);
+  void* on_start_context;
+  const size_t* keep;  // [keep_count][2]: layer and number of encore::LayerMatrix, to be kept
+  size_t keep_count;
+  const char* task;                // OpenOptions::task, an adapter; NULL: none
+  int32_t copy_weights, reserved;  // 1: FileMemory::kCopied; 0
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.
@@ -151,8 +179,10 @@ typedef struct encore_open_options {
 // NULL after a failure.
 ENCORE_API encore_status encore_open(const char* folder, const encore_open_options* options,
                                      encore_model** model);
-// When no call uses it any more. NULL is allowed.
+// Frees the model, when no call uses it any more; one that was retained n times, the time n + 1.
+// NULL is allowed.
 ENCORE_API void encore_free(encore_model* model);
+ENCORE_API encore_model* encore_retain(encore_model* model);  // returns it; since version 8
 
 // Columns of a vector (0 where the folder gives sparse ones alone), and tokens of a text, special
 // ones included. 0 for NULL.
@@ -165,6 +195,7 @@ ENCORE_API const char* encore_describe(const encore_model* model);
 // on_long: a text of more than max_length tokens.
 #define ENCORE_LONG_CUT 0     // its last tokens are left out, or its first; `cut` tells how many
 #define ENCORE_LONG_REFUSE 1  // ENCORE_INVALID_ARGUMENT
+#define ENCORE_LONG_ERROR ENCORE_LONG_REFUSE  // its name in C++; since version 8
 // on_invalid_utf8
 #define ENCORE_UTF8_REFUSE 0   // ENCORE_INVALID_ARGUMENT with the byte's place
 #define ENCORE_UTF8_REPLACE 1  // each longest invalid part becomes U+FFFD
@@ -219,6 +250,8 @@ typedef struct encore_score_options {
   int32_t activation;
   size_t batch_tokens;
   const encore_call_options* call;  // since version 7
+  const char* prompt_name;          // as of encore_encode, before the first text; since version 8
+  const char* prompt;
 } encore_score_options;
 
 // scores [count]: of the pairs (query, document), larger is better. For rerankers (one label). The

@@ -337,7 +337,7 @@ TEST(CApiVersionTest, IsTheLibrarys) {
 TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "the sizes here are those of 64-bit machines";
   EXPECT_EQ(sizeof(encore_text), 16u);
-  EXPECT_EQ(sizeof(encore_open_options), 64u);
+  EXPECT_EQ(sizeof(encore_open_options), 152u);
   EXPECT_EQ(offsetof(encore_open_options, threads), 8u);
   EXPECT_EQ(offsetof(encore_open_options, normalize), 12u);
   EXPECT_EQ(offsetof(encore_open_options, pooling), 16u);
@@ -350,6 +350,12 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, trust_cache), 52u);
   EXPECT_EQ(offsetof(encore_open_options, kind), 56u);
   EXPECT_EQ(offsetof(encore_open_options, language_head), 60u);
+  EXPECT_EQ(offsetof(encore_open_options, parallel_for), 64u);
+  EXPECT_EQ(offsetof(encore_open_options, cores), 88u);
+  EXPECT_EQ(offsetof(encore_open_options, on_start), 104u);
+  EXPECT_EQ(offsetof(encore_open_options, keep), 120u);
+  EXPECT_EQ(offsetof(encore_open_options, task), 136u);
+  EXPECT_EQ(offsetof(encore_open_options, copy_weights), 144u);
   EXPECT_EQ(sizeof(encore_encode_options), 88u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);
@@ -357,7 +363,7 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_encode_options, dimensions), 48u);
   EXPECT_EQ(offsetof(encore_encode_options, task), 64u);
   EXPECT_EQ(offsetof(encore_encode_options, max_active_dims), 72u);
-  EXPECT_EQ(sizeof(encore_score_options), 48u);
+  EXPECT_EQ(sizeof(encore_score_options), 64u);
   EXPECT_EQ(offsetof(encore_score_options, activation), 28u);
   EXPECT_EQ(sizeof(encore_tokenize_options), 32u);
   EXPECT_EQ(offsetof(encore_tokenize_options, without_special_tokens), 28u);
@@ -366,8 +372,14 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_encode_options, call), 80u);
   EXPECT_EQ(offsetof(encore_score_options, call), 40u);
   EXPECT_EQ(offsetof(encore_label_options, call), 56u);
-  EXPECT_EQ(sizeof(encore_call_options), 24u);
+  EXPECT_EQ(offsetof(encore_score_options, prompt), 56u);
+  EXPECT_EQ(sizeof(encore_call_options), 56u);
   EXPECT_EQ(offsetof(encore_call_options, seconds), 16u);
+  EXPECT_EQ(offsetof(encore_call_options, progress), 32u);
+  EXPECT_EQ(offsetof(encore_call_options, background), 48u);
+  EXPECT_EQ(sizeof(encore_call_stats), 80u);
+  EXPECT_EQ(offsetof(encore_call_stats, texts), 48u);
+  EXPECT_EQ(sizeof(encore_call_progress), 32u);
   EXPECT_EQ(sizeof(encore_rows), 80u);
   EXPECT_EQ(offsetof(encore_rows, values), 24u);
   EXPECT_EQ(offsetof(encore_rows, cut), 72u);

@@ -62,8 +62,7 @@ encore_open_options Kind(int32_t kind) {
 TEST_F(CApiTest, SparseVectorsAreThoseOfTextEncoder) {
   for (const char* const name : {"splade_bert", "router"}) {
     SCOPED_TRACE(name);
-    const auto expected = TextEncoder::Open(Head(name));
-    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    const auto expected = Taken(TextEncoder::Open(Head(name)));
     const Model model(Head(name));
     const std::vector<encore_text> texts = Views(kRowTexts);
     for (const int32_t task : {ENCORE_TASK_NONE, ENCORE_TASK_QUERY, ENCORE_TASK_DOCUMENT}) {
@@ -73,18 +72,17 @@ TEST_F(CApiTest, SparseVectorsAreThoseOfTextEncoder) {
       if (task == ENCORE_TASK_QUERY) wanted.task = "query";
       if (task == ENCORE_TASK_DOCUMENT) wanted.task = "document";
       wanted.max_active_dims = options.max_active_dims = task == ENCORE_TASK_DOCUMENT ? 3 : 0;
-      const auto vectors = expected->EncodeSparse(kRowTexts, wanted);
-      ASSERT_TRUE(vectors.ok()) << vectors.status().message();
+      const auto vectors = Taken(expected.EncodeSparse(kRowTexts, wanted));
       Rows rows;
       ASSERT_EQ(encore_encode_sparse(model, texts.data(), texts.size(), &options, rows.out()),
                 ENCORE_OK)
           << encore_last_error();
-      ExpectCounts(rows, vectors->row_starts, vectors->counts);
-      EXPECT_EQ(rows->columns, vectors->columns);
-      const size_t entries = vectors->indices.size();
+      ExpectCounts(rows, vectors.row_starts, vectors.counts);
+      EXPECT_EQ(rows->columns, vectors.columns);
+      const size_t entries = vectors.indices.size();
       EXPECT_GT(entries, 0u);
-      EXPECT_EQ(std::vector<int32_t>(rows->ids, rows->ids + entries), vectors->indices);
-      EXPECT_EQ(std::vector<float>(rows->values, rows->values + entries), vectors->values);
+      EXPECT_EQ(std::vector<int32_t>(rows->ids, rows->ids + entries), vectors.indices);
+      EXPECT_EQ(std::vector<float>(rows->values, rows->values + entries), vectors.values);
       EXPECT_EQ(rows->labels, nullptr);
       EXPECT_EQ(rows->begins, nullptr);
     }
@@ -143,8 +141,7 @@ TEST_F(CApiTest, LateInteractionIsThatOfMultiVectorEncoder) {
 }
 
 TEST_F(CApiTest, EntitiesAreThoseOfTextEncoder) {
-  const auto expected = TextEncoder::Open(Head("ner_bert"));
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  const auto expected = Taken(TextEncoder::Open(Head("ner_bert")));
   const Model model(Head("ner_bert"));
   const std::vector<encore_text> texts = Views(kRowTexts);
   for (const auto& [constant, aggregation] :
@@ -161,14 +158,13 @@ TEST_F(CApiTest, EntitiesAreThoseOfTextEncoder) {
     options.ignored_count = constant == ENCORE_AGGREGATION_MAX ? 1 : 0;
     LabelOptions wanted{.aggregation = aggregation};
     if (options.ignored_count == 0) wanted.ignore_labels = {};
-    const auto entities = expected->FindEntities(kRowTexts, wanted);
-    ASSERT_TRUE(entities.ok()) << entities.status().message();
+    const auto entities = Taken(expected.FindEntities(kRowTexts, wanted));
     Rows rows;
     ASSERT_EQ(encore_find_entities(model, texts.data(), texts.size(), &options, rows.out()),
               ENCORE_OK)
         << encore_last_error();
     std::vector<size_t> starts = {0};
-    for (const std::vector<Entity>& of_text : entities->of_texts) {
+    for (const std::vector<Entity>& of_text : entities.of_texts) {
       for (const Entity& entity : of_text) {
         const size_t i = starts.back() + static_cast<size_t>(&entity - of_text.data());
         EXPECT_EQ(rows->labels[i], entity.label);
@@ -179,25 +175,23 @@ TEST_F(CApiTest, EntitiesAreThoseOfTextEncoder) {
       starts.push_back(starts.back() + of_text.size());
     }
     EXPECT_GT(starts.back(), 0u);
-    ExpectCounts(rows, starts, entities->counts);
+    ExpectCounts(rows, starts, entities.counts);
   }
 }
 
 TEST_F(CApiTest, PredictedTokensAreThoseOfTextEncoder) {
-  const auto expected = TextEncoder::Open(Head("splade_bert"));
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  const auto expected = Taken(TextEncoder::Open(Head("splade_bert")));
   const Model model(Head("splade_bert"));
   const std::vector<size_t> positions = {2, 0};
-  const auto logits = expected->PredictTokens(kRowTexts[0], positions);
-  ASSERT_TRUE(logits.ok()) << logits.status().message();
+  const auto logits = Taken(expected.PredictTokens(kRowTexts[0], positions));
   Rows rows;
   ASSERT_EQ(
       encore_predict_tokens(model, Text(kRowTexts[0]), positions.data(), 2, nullptr, rows.out()),
       ENCORE_OK)
       << encore_last_error();
-  ExpectCounts(rows, {0, 2}, {.tokens = {logits->tokens.ids.size()}, .cut = {0}});
-  EXPECT_EQ(rows->columns, logits->logits.shape()[1]);
-  EXPECT_EQ(std::memcmp(rows->values, logits->logits.data(), logits->logits.size_bytes()), 0);
+  ExpectCounts(rows, {0, 2}, {.tokens = {logits.tokens.ids.size()}, .cut = {0}});
+  EXPECT_EQ(rows->columns, logits.logits.shape()[1]);
+  EXPECT_EQ(std::memcmp(rows->values, logits.logits.data(), logits.logits.size_bytes()), 0);
   const size_t beyond = 1000;
   ExpectFailure(encore_predict_tokens(model, Text(kRowTexts[0]), &beyond, 1, nullptr, rows.out()),
                 ENCORE_INVALID_ARGUMENT, {"1000"});
@@ -205,10 +199,8 @@ TEST_F(CApiTest, PredictedTokensAreThoseOfTextEncoder) {
 }
 
 TEST_F(CApiTest, StaticEmbeddingsAreVectors) {
-  const auto expected = TextEncoder::Open(Head("static_f16"));
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  const auto embeddings = expected->Encode(kRowTexts);
-  ASSERT_TRUE(embeddings.ok());
+  const auto expected = Taken(TextEncoder::Open(Head("static_f16")));
+  const auto embeddings = Taken(expected.Encode(kRowTexts));
   const Model model(Head("static_f16"));
   const std::vector<encore_text> texts = Views(kRowTexts);
   std::vector<float> vectors(texts.size() * encore_dimensions(model));
@@ -216,7 +208,7 @@ TEST_F(CApiTest, StaticEmbeddingsAreVectors) {
                           vectors.size(), nullptr, nullptr),
             ENCORE_OK)
       << encore_last_error();
-  EXPECT_EQ(std::memcmp(vectors.data(), embeddings->vectors.data(), vectors.size() * 4), 0);
+  EXPECT_EQ(std::memcmp(vectors.data(), embeddings.vectors.data(), vectors.size() * 4), 0);
 }
 
 TEST_F(CApiTest, CallsOfTheOtherKindAreRefused) {

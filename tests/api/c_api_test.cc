@@ -29,10 +29,8 @@ const std::vector<std::string> kTexts = {"The cat sat on the mat.", "",
                                          " dogs dogs dogs dogs dogs dogs dogs dogs dogs dogs"};
 
 TEST_F(CApiTest, VectorsAndCountsAreThoseOfTextEncoder) {
-  const auto expected = TextEncoder::Open(folder());
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  const auto embeddings = expected->Encode(kTexts);
-  ASSERT_TRUE(embeddings.ok()) << embeddings.status().message();
+  const auto expected = Taken(TextEncoder::Open(folder()));
+  const auto embeddings = Taken(expected.Encode(kTexts));
 
   for (int32_t threads : {0, 1, 2}) {
     auto options = Sized<encore_open_options>();
@@ -48,9 +46,9 @@ TEST_F(CApiTest, VectorsAndCountsAreThoseOfTextEncoder) {
                             vectors.size(), tokens.data(), cut.data()),
               ENCORE_OK)
         << encore_last_error();
-    EXPECT_EQ(std::memcmp(vectors.data(), embeddings->vectors.data(), vectors.size() * 4), 0);
-    EXPECT_EQ(tokens, embeddings->counts.tokens);
-    EXPECT_EQ(cut, embeddings->counts.cut);
+    EXPECT_EQ(std::memcmp(vectors.data(), embeddings.vectors.data(), vectors.size() * 4), 0);
+    EXPECT_EQ(tokens, embeddings.counts.tokens);
+    EXPECT_EQ(cut, embeddings.counts.cut);
     EXPECT_GT(cut.back(), 0u);
   }
 }
@@ -136,26 +134,22 @@ TEST_F(CApiTest, PrecisionArrives) {
                                             std::pair{ENCORE_PRECISION_BF16, Precision::kBF16},
                                             std::pair{ENCORE_PRECISION_INT8, Precision::kInt8},
                                             std::pair{ENCORE_PRECISION_INT4, Precision::kInt4}}) {
-    const auto expected = TextEncoder::Open(folder(), {.precision = precision});
-    ASSERT_TRUE(expected.ok()) << expected.status().message();
-    const auto embeddings = expected->Encode(texts_strings);
-    ASSERT_TRUE(embeddings.ok()) << embeddings.status().message();
+    const auto expected = Taken(TextEncoder::Open(folder(), {.precision = precision}));
+    const auto embeddings = Taken(expected.Encode(texts_strings));
     auto options = Sized<encore_open_options>();
     options.precision = constant;
     const Model model(folder(), &options);
     float vector[kD];
     ASSERT_EQ(encore_encode(model, texts.data(), 1, nullptr, vector, kD, nullptr, nullptr),
               ENCORE_OK);
-    EXPECT_EQ(std::memcmp(vector, embeddings->vectors.data(), sizeof vector), 0);
+    EXPECT_EQ(std::memcmp(vector, embeddings.vectors.data(), sizeof vector), 0);
   }
 }
 
 TEST_F(CApiTest, ScoresAreThoseOfTextEncoder) {
   const TextFolder reranker("reranker");
-  const auto expected = TextEncoder::Open(reranker.path());
-  ASSERT_TRUE(expected.ok()) << expected.status().message();
-  const auto scores = expected->Score("cat?", kTexts);
-  ASSERT_TRUE(scores.ok()) << scores.status().message();
+  const auto expected = Taken(TextEncoder::Open(reranker.path()));
+  const auto scores = Taken(expected.Score("cat?", kTexts));
 
   const Model model(reranker.path());
   const std::vector<encore_text> documents = Views(kTexts);
@@ -165,8 +159,8 @@ TEST_F(CApiTest, ScoresAreThoseOfTextEncoder) {
                          found.data(), found.size(), tokens.data(), nullptr),
             ENCORE_OK)
       << encore_last_error();
-  EXPECT_EQ(found, scores->values);
-  EXPECT_EQ(tokens, scores->counts.tokens);
+  EXPECT_EQ(found, scores.values);
+  EXPECT_EQ(tokens, scores.counts.tokens);
 
   auto options = Sized<encore_score_options>();
   options.activation = ENCORE_ACTIVATION_IDENTITY;
@@ -189,14 +183,13 @@ TEST_F(CApiTest, ClassesAreThoseOfTextEncoder) {
   for (const std::string type : {"", "regression", "multi_label_classification"}) {
     const TextFolder classifier("classifier");
     if (!type.empty()) classifier.PatchJson("config.json", {{"problem_type", type}});
-    const auto expected = TextEncoder::Open(classifier.path());
-    ASSERT_TRUE(expected.ok()) << expected.status().message();
+    const auto expected = Taken(TextEncoder::Open(classifier.path()));
     const Model model(classifier.path());
-    ASSERT_EQ(encore_label_count(model), expected->labels().size());
-    for (size_t i = 0; i < expected->labels().size(); ++i) {
-      EXPECT_EQ(encore_label(model, i), expected->labels()[i]);
+    ASSERT_EQ(encore_label_count(model), expected.labels().size());
+    for (size_t i = 0; i < expected.labels().size(); ++i) {
+      EXPECT_EQ(encore_label(model, i), expected.labels()[i]);
     }
-    EXPECT_EQ(encore_label(model, expected->labels().size()), nullptr);
+    EXPECT_EQ(encore_label(model, expected.labels().size()), nullptr);
 
     const std::vector<encore_text> texts = Views(kTexts);
     std::vector<float> found(kTexts.size() * encore_label_count(model));
@@ -208,16 +201,16 @@ TEST_F(CApiTest, ClassesAreThoseOfTextEncoder) {
       ScoreOptions wanted;
       if (choice > 0) wanted.activation = static_cast<ScoreActivation>(choice - 1);
       for (const encore_text* seconds : {static_cast<const encore_text*>(nullptr), texts.data()}) {
-        const auto predictions = seconds == nullptr ? expected->Classify(kTexts, wanted)
-                                                    : expected->Classify(kTexts, kTexts, wanted);
-        ASSERT_TRUE(predictions.ok()) << predictions.status().message();
+        const auto predictions =
+            Taken(seconds == nullptr ? expected.Classify(kTexts, wanted)
+                                     : expected.Classify(kTexts, kTexts, wanted));
         ASSERT_EQ(encore_classify(model, texts.data(), seconds, texts.size(), &options,
                                   found.data(), found.size(), tokens.data(), nullptr),
                   ENCORE_OK)
             << encore_last_error();
-        EXPECT_EQ(tokens, predictions->counts.tokens);
+        EXPECT_EQ(tokens, predictions.counts.tokens);
         EXPECT_EQ(
-            0, std::memcmp(found.data(), predictions->values.data(), found.size() * sizeof(float)));
+            0, std::memcmp(found.data(), predictions.values.data(), found.size() * sizeof(float)));
       }
     }
     options.activation = ENCORE_ACTIVATION_AS_CLASSIFIER + 1;
@@ -228,11 +221,10 @@ TEST_F(CApiTest, ClassesAreThoseOfTextEncoder) {
 }
 
 TEST_F(CApiTest, TokenizeTellsHowManyIdsThereAre) {
-  const auto tokenizer = Tokenizer::Open(folder());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const auto tokenizer = Taken(Tokenizer::Open(folder()));
   const std::string sentence = "The cats sat";
   Tokens expected;
-  ASSERT_TRUE(tokenizer->Encode(sentence, &expected).ok());
+  ASSERT_TRUE(tokenizer.Encode(sentence, &expected).ok());
   const size_t all = expected.ids.size();
   ASSERT_GT(all, 4u);
 

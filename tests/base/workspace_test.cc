@@ -3,6 +3,7 @@
 // Tests of encore/workspace.h.
 
 #include "encore/workspace.h"
+#include "tests/support/results.h"
 
 #include <gtest/gtest.h>
 
@@ -17,16 +18,14 @@ namespace {
 TEST(WorkspaceTest, DefaultHasNoMemory) {
   EXPECT_EQ(Workspace().data(), nullptr);
   EXPECT_EQ(Workspace().size_bytes(), 0u);
-  const Result<Workspace> none = Workspace::Create(0);
-  ASSERT_TRUE(none.ok());
-  EXPECT_EQ(none->size_bytes(), 0u);
+  const Workspace none = Taken(Workspace::Create(0));
+  EXPECT_EQ(none.size_bytes(), 0u);
 }
 
 TEST(WorkspaceTest, CreateGivesAlignedMemory) {
   for (const size_t bytes : {size_t{1}, size_t{64}, size_t{1000}, size_t{5} << 20}) {
-    Result<Workspace> made = Workspace::Create(bytes);
-    ASSERT_TRUE(made.ok());
-    const Workspace workspace = *std::move(made);
+    Workspace made = Taken(Workspace::Create(bytes));
+    const Workspace workspace = std::move(made);
     EXPECT_EQ(workspace.size_bytes(), bytes);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(workspace.data()) % Workspace::kAlignment, 0u);
     std::memset(workspace.data(), 1, bytes);
@@ -34,31 +33,22 @@ TEST(WorkspaceTest, CreateGivesAlignedMemory) {
 }
 
 TEST(WorkspaceTest, CreateTellsOfMissingMemory) {
-  const Result<Workspace> workspace = Workspace::Create(size_t{1} << 62);
-  ASSERT_FALSE(workspace.ok());
-  EXPECT_EQ(workspace.status().code(), ErrorCode::kOutOfMemory);
-  EXPECT_NE(workspace.status().message().find("4611686018427387904 bytes"), std::string::npos);
+  EXPECT_TRUE(FailsWith(Workspace::Create(size_t{1} << 62), {"4611686018427387904 bytes"},
+                        ErrorCode::kOutOfMemory));
 }
 
 TEST(WorkspaceTest, WrapUsesTheCallersMemory) {
   alignas(64) unsigned char memory[256];
-  const Result<Workspace> workspace = Workspace::Wrap(memory, sizeof(memory));
-  ASSERT_TRUE(workspace.ok());
-  EXPECT_EQ(workspace->data(), memory);
-  EXPECT_EQ(workspace->size_bytes(), sizeof(memory));
+  const Workspace workspace = Taken(Workspace::Wrap(memory, sizeof(memory)));
+  EXPECT_EQ(workspace.data(), memory);
+  EXPECT_EQ(workspace.size_bytes(), sizeof(memory));
   EXPECT_TRUE(Workspace::Wrap(nullptr, 0).ok());
 }
 
 TEST(WorkspaceTest, WrapRefusesNullAndMisaligned) {
-  const Result<Workspace> null = Workspace::Wrap(nullptr, 10);
-  ASSERT_FALSE(null.ok());
-  EXPECT_EQ(null.status().code(), ErrorCode::kInvalidArgument);
-  EXPECT_NE(null.status().message().find("10 bytes"), std::string::npos);
+  EXPECT_TRUE(FailsWith(Workspace::Wrap(nullptr, 10), {"10 bytes"}));
   alignas(64) unsigned char memory[256];
-  const Result<Workspace> misaligned = Workspace::Wrap(memory + 4, 128);
-  ASSERT_FALSE(misaligned.ok());
-  EXPECT_EQ(misaligned.status().code(), ErrorCode::kInvalidArgument);
-  EXPECT_NE(misaligned.status().message().find("is 4 bytes past"), std::string::npos);
+  EXPECT_TRUE(FailsWith(Workspace::Wrap(memory + 4, 128), {"is 4 bytes past"}));
 }
 
 TEST(WorkspaceTest, ReserveOnlyGrows) {
@@ -89,17 +79,14 @@ TEST(WorkspaceTest, ReserveThatFailsChangesNothing) {
   alignas(64) unsigned char callers[256];
   Workspace wrapped = *Workspace::Wrap(callers, sizeof(callers));
   EXPECT_TRUE(wrapped.Reserve(256).ok());
-  const Status refused = wrapped.Reserve(257);
-  EXPECT_EQ(refused.code(), ErrorCode::kInvalidArgument);
-  EXPECT_NE(refused.message().find("256 bytes and cannot grow; wanted 257"), std::string::npos);
+  EXPECT_TRUE(FailsWith(wrapped.Reserve(257), {"256 bytes and cannot grow; wanted 257"}));
   EXPECT_EQ(wrapped.data(), callers);
   EXPECT_EQ(wrapped.size_bytes(), 256u);
 }
 
 TEST(WorkspaceTest, MovingLeavesNothingBehind) {
-  Result<Workspace> made = Workspace::Create(128);
-  ASSERT_TRUE(made.ok());
-  Workspace first = *std::move(made);
+  Workspace made = Taken(Workspace::Create(128));
+  Workspace first = std::move(made);
   void* const memory = first.data();
   Workspace second = std::move(first);
   EXPECT_EQ(second.data(), memory);

@@ -29,6 +29,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "nlohmann/json.hpp"
 #include "tests/support/precisions.h"
+#include "tests/support/results.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 #include "tools/encore/bench_roofs.h"
@@ -138,12 +139,11 @@ TEST(ErrorOfLayers, IsSmall) {
   ForEachTarget([&](const std::string&) {
     for (const Model& model : {kExample, kMiniLm, kModernBert}) {
       for (const Precision precision : kPrecisions) {
-        const Result<std::optional<double>> error = ErrorOfLayers(model, {precision});
-        ASSERT_TRUE(error.ok()) << error.status().message();
-        ASSERT_TRUE(error->has_value());
-        EXPECT_LE(**error, MostError(precision)) << model.name << " " << PrecisionName(precision);
+        const std::optional<double> error = Taken(ErrorOfLayers(model, {precision}));
+        ASSERT_TRUE(error.has_value());
+        EXPECT_LE(*error, MostError(precision)) << model.name << " " << PrecisionName(precision);
         double& most = worst[static_cast<int>(precision)];
-        most = std::max(most, **error);
+        most = std::max(most, *error);
       }
     }
   });
@@ -151,9 +151,8 @@ TEST(ErrorOfLayers, IsSmall) {
               worst[2], worst[3]);
   EXPECT_GT(worst[1], MostError(Precision::kF32)) << "bf16 would pass for f32";
   const Model huge = {"huge", 8192, 64, 32768, Activation::kGelu};
-  const Result<std::optional<double>> unknown = ErrorOfLayers(huge, {});
-  ASSERT_TRUE(unknown.ok());
-  EXPECT_FALSE(unknown->has_value()) << "the reference would take minutes";
+  const std::optional<double> unknown = Taken(ErrorOfLayers(huge, {}));
+  EXPECT_FALSE(unknown.has_value()) << "the reference would take minutes";
 }
 
 TEST(AllFinite, SeesOneNumberThatIsNone) {
@@ -166,13 +165,11 @@ TEST(AllFinite, SeesOneNumberThatIsNone) {
 }
 
 TEST(ReadMeter, MeasuresEachThreadsBuffer) {
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3});
-  ASSERT_TRUE(pool.ok());
-  for (const Executor& executor : {Executor::Inline(), pool->executor()}) {
-    Result<ReadMeter> meter = ReadMeter::Create(executor, 10000);
-    ASSERT_TRUE(meter.ok());
-    EXPECT_GT(meter->Measure(), 1e6);
-    EXPECT_LT(meter->Measure(), 1e15);
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 3}));
+  for (const Executor& executor : {Executor::Inline(), pool.executor()}) {
+    ReadMeter meter = Taken(ReadMeter::Create(executor, 10000));
+    EXPECT_GT(meter.Measure(), 1e6);
+    EXPECT_LT(meter.Measure(), 1e15);
   }
 }
 
@@ -354,8 +351,7 @@ TEST(Roofs, AgreeWithLoopsOfThisTest) {
   volatile uint64_t sink = 0;
   for (const ReadLevel& level : ReadLevels(1)) {
     const size_t bytes = std::min(level.bytes, size_t{128} << 20);
-    Result<ReadMeter> meter = ReadMeter::Create(Executor::Inline(), bytes);
-    ASSERT_TRUE(meter.ok());
+    ReadMeter meter = Taken(ReadMeter::Create(Executor::Inline(), bytes));
     const size_t count = bytes / sizeof(uint32_t) / 1024 * 1024;
     internal::AlignedBuffer<uint32_t> buffer;
     ASSERT_TRUE(buffer.Allocate(count));
@@ -364,7 +360,7 @@ TEST(Roofs, AgreeWithLoopsOfThisTest) {
     double found = 0;
     double again = 0;
     for (int turn = 0; turn < 3 || (turn < kMostTurns && !Agree(found, again)); ++turn) {
-      found = std::max(found, meter->Measure());
+      found = std::max(found, meter.Measure());
       again = std::max(again, best_of(static_cast<double>(4 * count * rounds), [&] {
                          for (size_t i = 0; i < rounds; ++i) {
                            sink = sink + ReadAgain(buffer.data(), count);

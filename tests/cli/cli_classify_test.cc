@@ -43,10 +43,8 @@ class CliClassifyTest : public CliTest {
   // The lines have the best `top` of these scores.
   void ExpectScores(const TextFolder& folder, const ScoreOptions& options,
                     const std::vector<std::string>& more, size_t top) const {
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<Predictions> wanted = model->Classify(kClassifyTexts, options);
-    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+    const Predictions wanted = Taken(model.Classify(kClassifyTexts, options));
     const CliResult result = Encore(Arguments(folder, more));
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_NE(result.err.find("3 texts"), std::string::npos) << result.err;
@@ -57,9 +55,9 @@ class CliClassifyTest : public CliTest {
       const json found = json::parse(line);
       EXPECT_EQ(found.at("index"), i);
       EXPECT_FALSE(found.contains("id"));
-      const ConstView row = wanted->values.View<float>()[i];
+      const ConstView row = wanted.values.View<float>()[i];
       std::vector<std::pair<float, std::string>> sorted;
-      for (size_t l = 0; l < row.dim(0); ++l) sorted.emplace_back(row(l), model->labels()[l]);
+      for (size_t l = 0; l < row.dim(0); ++l) sorted.emplace_back(row(l), model.labels()[l]);
       std::stable_sort(sorted.begin(), sorted.end(),
                        [](const auto& a, const auto& b) { return a.first > b.first; });
       sorted.resize(top);

@@ -102,12 +102,10 @@ TEST_F(CliEmbedTest, FormatsAgree) {
   const std::vector<float> want = Library({"the harbour", "tea"});
   WriteFile(Path("x"), "the harbour\ntea\n");
   ASSERT_EQ(Encore(Arguments({}, "v.safetensors")).status, 0);
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(Path("v.safetensors"));
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  const Result<TensorView<const float>> vectors = file->ViewF32("vectors");
-  ASSERT_TRUE(vectors.ok()) << vectors.status().message();
-  ASSERT_EQ(vectors->shape(), Shape(2, 32));
-  EXPECT_TRUE(SameBits({vectors->data(), 64}, want));
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(Path("v.safetensors")));
+  const TensorView<const float> vectors = Taken(file.ViewF32("vectors"));
+  ASSERT_EQ(vectors.shape(), Shape(2, 32));
+  EXPECT_TRUE(SameBits({vectors.data(), 64}, want));
 
   ASSERT_EQ(Encore(Arguments({}, "v.jsonl")).status, 0);
   std::istringstream lines(ReadFile(Path("v.jsonl")));
@@ -324,16 +322,15 @@ TEST_F(CliEmbedTest, TokenizeCutsAsTheModelDoes) {
 // Static embeddings are of texts without the template's tokens.
 TEST_F(CliEmbedTest, TokenizeAddsWhatTheModelIsGiven) {
   const std::string model = ENCORE_TEST_DATA_DIR "/heads/static_f16";
-  const Result<TextEncoder> encoder = TextEncoder::Open(model);
-  ASSERT_TRUE(encoder.ok()) << encoder.status().message();
+  const TextEncoder encoder = Taken(TextEncoder::Open(model));
   WriteFile(Path("x"), "tea with the captain\n");
   const CliResult result = Encore({"tokenize", "--model", model, "--input", Path("x")});
   ASSERT_EQ(result.status, 0) << result.err;
   Tokens with, without;
   TokenizeOptions options;
-  ASSERT_TRUE(encoder->tokenizer().Encode("tea with the captain", &with, options).ok());
+  ASSERT_TRUE(encoder.tokenizer().Encode("tea with the captain", &with, options).ok());
   options.add_special_tokens = false;
-  ASSERT_TRUE(encoder->tokenizer().Encode("tea with the captain", &without, options).ok());
+  ASSERT_TRUE(encoder.tokenizer().Encode("tea with the captain", &without, options).ok());
   EXPECT_NE(with.ids, without.ids);
   EXPECT_EQ(nlohmann::json::parse(result.out), nlohmann::json(without.ids));
 }
@@ -375,12 +372,10 @@ TEST_F(CliTest, EmbedAddsATasksAdapter) {
         task.empty() ? std::vector<std::string>() : std::vector{std::string("--task"), task}));
     ASSERT_EQ(result.status, 0) << result.err;
     outputs.push_back(ReadFile(Path("v.jsonl")));
-    const Result<TextEncoder> model = TextEncoder::Open(folder.File(""), {.task = task});
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<Embeddings> wanted = model->Encode({"tea", "the harbour"});
-    ASSERT_TRUE(wanted.ok());
+    const TextEncoder model = Taken(TextEncoder::Open(folder.File(""), {.task = task}));
+    const Embeddings wanted = Taken(model.Encode({"tea", "the harbour"}));
     const auto first = nlohmann::json::parse(outputs.back().substr(0, outputs.back().find('\n')));
-    const ConstView vectors = wanted->vectors.View<float>();
+    const ConstView vectors = wanted.vectors.View<float>();
     ASSERT_EQ(first.size(), vectors.dim(1));
     for (size_t i = 0; i < first.size(); ++i) EXPECT_EQ(first[i].get<float>(), vectors(0, i));
   }

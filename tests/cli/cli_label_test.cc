@@ -74,8 +74,7 @@ class CliLabelTest : public CliTest {
 TEST_F(CliLabelTest, EveryStrategyIsTheLibrarys) {
   WriteFile(Path("x"), InputOfTexts());
   for (const std::string name : {"ner_bert", "ner_modernbert"}) {
-    const Result<TextEncoder> model = TextEncoder::Open(HeadFolder(name));
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(HeadFolder(name)));
     for (const Aggregation aggregation :
          {Aggregation::kNone, Aggregation::kSimple, Aggregation::kFirst, Aggregation::kAverage,
           Aggregation::kMax}) {
@@ -83,13 +82,12 @@ TEST_F(CliLabelTest, EveryStrategyIsTheLibrarys) {
       SCOPED_TRACE(name + " " + strategy);
       LabelOptions options;
       options.aggregation = aggregation;
-      const Result<Entities> wanted = model->FindEntities(kLabelTexts, options);
-      ASSERT_TRUE(wanted.ok()) << wanted.status().message();
-      ASSERT_FALSE(wanted->of_texts[0].empty());
+      const Entities wanted = Taken(model.FindEntities(kLabelTexts, options));
+      ASSERT_FALSE(wanted.of_texts[0].empty());
       const CliResult result = Encore(Arguments(name, {"--aggregation", strategy}));
       ASSERT_EQ(result.status, 0) << result.err;
       EXPECT_NE(result.err.find("3 texts"), std::string::npos) << result.err;
-      ExpectEntities(ParsedLines(result.out), *wanted);
+      ExpectEntities(ParsedLines(result.out), wanted);
     }
   }
 }
@@ -98,14 +96,12 @@ TEST_F(CliLabelTest, SimpleIsTheDefaultAndAllHasTheOthersToo) {
   WriteFile(Path("x"), InputOfTexts());
   EXPECT_EQ(Encore(Arguments("ner_bert")).out,
             Encore(Arguments("ner_bert", {"--aggregation", "simple"})).out);
-  const Result<TextEncoder> model = TextEncoder::Open(HeadFolder("ner_bert"));
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(TextEncoder::Open(HeadFolder("ner_bert")));
   LabelOptions options;
   options.ignore_labels.clear();
-  const Result<Entities> wanted = model->FindEntities(kLabelTexts, options);
-  ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+  const Entities wanted = Taken(model.FindEntities(kLabelTexts, options));
   const CliResult result = Encore(Arguments("ner_bert", {"--all"}));
-  ExpectEntities(ParsedLines(result.out), *wanted);
+  ExpectEntities(ParsedLines(result.out), wanted);
   EXPECT_NE(result.out.find("\"label\": \"O\""), std::string::npos);
 }
 
@@ -143,11 +139,9 @@ class CliSparseTest : public CliTest {
 
   // The output's lines are the library's vectors of kLabelTexts.
   void ExpectVectors(const std::vector<std::string>& more, const SparseOptions& options) const {
-    const Result<TextEncoder> model = TextEncoder::Open(HeadFolder("splade_bert"));
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<SparseVectors> wanted = model->EncodeSparse(kLabelTexts, options);
-    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
-    ASSERT_FALSE(wanted->indices.empty());
+    const TextEncoder model = Taken(TextEncoder::Open(HeadFolder("splade_bert")));
+    const SparseVectors wanted = Taken(model.EncodeSparse(kLabelTexts, options));
+    ASSERT_FALSE(wanted.indices.empty());
     const CliResult result = Encore(Arguments(more));
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_NE(result.out.find("3 texts"), std::string::npos) << result.out;
@@ -158,12 +152,12 @@ class CliSparseTest : public CliTest {
     for (size_t i = 0; i < lines.size(); ++i) {
       for (const json& index : lines[i].at("indices")) indices.push_back(index.get<int32_t>());
       for (const json& value : lines[i].at("values")) values.push_back(value.get<float>());
-      EXPECT_EQ(indices.size(), wanted->row_starts[i + 1]);
+      EXPECT_EQ(indices.size(), wanted.row_starts[i + 1]);
     }
     EXPECT_TRUE(
-        std::equal(indices.begin(), indices.end(), wanted->indices.begin(), wanted->indices.end()));
+        std::equal(indices.begin(), indices.end(), wanted.indices.begin(), wanted.indices.end()));
     EXPECT_TRUE(
-        std::equal(values.begin(), values.end(), wanted->values.begin(), wanted->values.end()));
+        std::equal(values.begin(), values.end(), wanted.values.begin(), wanted.values.end()));
   }
 };
 

@@ -119,10 +119,8 @@ TEST_F(CliNpzTest, SparseVectorsAreThoseOfTheLibrary) {
   for (const auto& [name, more] :
        {std::pair("splade_bert", std::vector<std::string>{}),
         std::pair("m3", std::vector<std::string>{"--vectors", "sparse"})}) {
-    const Result<TextEncoder> model = TextEncoder::Open(kHeadFolders + name);
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<SparseVectors> wanted = model->EncodeSparse(texts_);
-    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(kHeadFolders + name));
+    const SparseVectors wanted = Taken(model.EncodeSparse(texts_));
     const CliResult result = Encore(Arguments(kHeadFolders + name, more));
     ASSERT_EQ(result.status, 0) << result.err;
     const std::map<std::string, NpyArray> found = ReadNpz(ReadFile(Path("v.npz")));
@@ -133,18 +131,18 @@ TEST_F(CliNpzTest, SparseVectorsAreThoseOfTheLibrary) {
     EXPECT_EQ(found.at("shape.npy").type, "<i8");
     EXPECT_EQ(found.at("shape.npy").shape, "(2,)");
     EXPECT_EQ(found.at("shape.npy").As<int64_t>(),
-              (std::vector<int64_t>{700, static_cast<int64_t>(wanted->columns)}));
-    const std::string entries = "(" + std::to_string(wanted->values.size()) + ",)";
+              (std::vector<int64_t>{700, static_cast<int64_t>(wanted.columns)}));
+    const std::string entries = "(" + std::to_string(wanted.values.size()) + ",)";
     EXPECT_EQ(found.at("data.npy").type, "<f4");
     EXPECT_EQ(found.at("data.npy").shape, entries);
-    EXPECT_EQ(found.at("data.npy").As<float>(), wanted->values);
+    EXPECT_EQ(found.at("data.npy").As<float>(), wanted.values);
     EXPECT_EQ(found.at("indices.npy").type, "<i4");
     EXPECT_EQ(found.at("indices.npy").shape, entries);
-    EXPECT_EQ(found.at("indices.npy").As<int32_t>(), wanted->indices);
+    EXPECT_EQ(found.at("indices.npy").As<int32_t>(), wanted.indices);
     EXPECT_EQ(found.at("indptr.npy").type, "<i4");
     EXPECT_EQ(found.at("indptr.npy").shape, "(701,)");
     EXPECT_EQ(found.at("indptr.npy").As<int32_t>(),
-              std::vector<int32_t>(wanted->row_starts.begin(), wanted->row_starts.end()));
+              std::vector<int32_t>(wanted.row_starts.begin(), wanted.row_starts.end()));
   }
 }
 
@@ -158,36 +156,31 @@ TEST_F(CliNpzTest, VectorsOfTokensAreThoseOfTheLibrary) {
                             Case{kLateFolder, {"--task", "query"}, TextTask::kQuery},
                             Case{kLateFolder, {"--task", "document"}, TextTask::kDocument},
                             Case{kHeadFolders + "m3", {"--vectors", "tokens"}, TextTask::kNone}}) {
-    const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(tried.model);
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<MultiVectors> wanted = model->Encode(texts_, {}, tried.task);
-    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+    const MultiVectorEncoder model = Taken(MultiVectorEncoder::Open(tried.model));
+    const MultiVectors wanted = Taken(model.Encode(texts_, {}, tried.task));
     const CliResult result = Encore(Arguments(tried.model, tried.more));
     ASSERT_EQ(result.status, 0) << result.err;
     const std::map<std::string, NpyArray> found = ReadNpz(ReadFile(Path("v.npz")));
     ASSERT_EQ(found.size(), 2u);
     const NpyArray& vectors = found.at("vectors.npy");
     EXPECT_EQ(vectors.type, "<f4");
-    EXPECT_EQ(vectors.shape, "(" + std::to_string(wanted->row_starts.back()) + ", " +
-                                 std::to_string(model->dimensions()) + ")");
-    EXPECT_EQ(vectors.bytes, std::string(static_cast<const char*>(wanted->vectors.data()),
-                                         wanted->vectors.size_bytes()));
+    EXPECT_EQ(vectors.shape, "(" + std::to_string(wanted.row_starts.back()) + ", " +
+                                 std::to_string(model.dimensions()) + ")");
+    EXPECT_EQ(vectors.bytes, std::string(static_cast<const char*>(wanted.vectors.data()),
+                                         wanted.vectors.size_bytes()));
     EXPECT_EQ(found.at("row_starts.npy").type, "<i8");
     EXPECT_EQ(found.at("row_starts.npy").shape, "(701,)");
     EXPECT_EQ(found.at("row_starts.npy").As<int64_t>(),
-              std::vector<int64_t>(wanted->row_starts.begin(), wanted->row_starts.end()));
+              std::vector<int64_t>(wanted.row_starts.begin(), wanted.row_starts.end()));
   }
 }
 
 TEST_F(CliNpzTest, VectorsOfTokensInFewerBytesAreThoseOfTheLibrary) {
-  const Result<MultiVectorEncoder> model = MultiVectorEncoder::Open(kLateFolder);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const Result<MultiVectors> rows = model->Encode(texts_);
-  ASSERT_TRUE(rows.ok()) << rows.status().message();
+  const MultiVectorEncoder model = Taken(MultiVectorEncoder::Open(kLateFolder));
+  const MultiVectors rows = Taken(model.Encode(texts_));
   for (const auto& [type, name, numpy] :
        {std::tuple(DType::kBF16, "bf16", "<u2"), std::tuple(DType::kI8, "int8", "|i1")}) {
-    const Result<StoredVectors> wanted = StoreVectors(rows->vectors.View<float>(), type);
-    ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+    const StoredVectors wanted = Taken(StoreVectors(rows.vectors.View<float>(), type));
     const CliResult result = Encore(Arguments(kLateFolder, {"--output-type", name}));
     ASSERT_EQ(result.status, 0) << result.err;
     const std::map<std::string, NpyArray> found = ReadNpz(ReadFile(Path("v.npz")));
@@ -197,13 +190,13 @@ TEST_F(CliNpzTest, VectorsOfTokensInFewerBytesAreThoseOfTheLibrary) {
     };
     const NpyArray& vectors = found.at("vectors.npy");
     EXPECT_EQ(vectors.type, numpy);
-    EXPECT_EQ(vectors.shape, "(" + std::to_string(rows->row_starts.back()) + ", " +
-                                 std::to_string(model->dimensions()) + ")");
-    EXPECT_EQ(vectors.bytes, bytes_of(wanted->vectors));
+    EXPECT_EQ(vectors.shape, "(" + std::to_string(rows.row_starts.back()) + ", " +
+                                 std::to_string(model.dimensions()) + ")");
+    EXPECT_EQ(vectors.bytes, bytes_of(wanted.vectors));
     if (type != DType::kI8) continue;
     EXPECT_EQ(found.at("scales.npy").type, "<f4");
-    EXPECT_EQ(found.at("scales.npy").shape, "(" + std::to_string(rows->row_starts.back()) + ",)");
-    EXPECT_EQ(found.at("scales.npy").bytes, bytes_of(wanted->scales));
+    EXPECT_EQ(found.at("scales.npy").shape, "(" + std::to_string(rows.row_starts.back()) + ",)");
+    EXPECT_EQ(found.at("scales.npy").bytes, bytes_of(wanted.scales));
   }
 }
 

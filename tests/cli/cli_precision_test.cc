@@ -65,20 +65,15 @@ std::vector<float> Values(const Tensor& tensor) {
 class CliPrecisionTest : public CliTest {
  protected:
   std::vector<float> Written(const std::string& file, const std::string& name) const {
-    const Result<SafetensorsFile> opened = SafetensorsFile::Open(Path(file));
-    if (!opened.ok()) {
-      ADD_FAILURE() << opened.status().message();
-      return {};
-    }
-    const Result<Tensor> tensor = opened->Read(name);
+    const SafetensorsFile opened = Taken(SafetensorsFile::Open(Path(file)));
+    const Result<Tensor> tensor = opened.Read(name);
     EXPECT_TRUE(tensor.ok());
     return tensor.ok() ? Values(*tensor) : std::vector<float>();
   }
 };
 
 TEST_F(CliPrecisionTest, RunComputesInIt) {
-  const Result<TorchWeights> weights = TorchWeights::Open(kWeights);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  const TorchWeights weights = Taken(TorchWeights::Open(kWeights));
   std::vector<float> x(5 * 16);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 17) / 8 - 1;
   const std::vector<SafetensorsEntry> entries = {
@@ -93,9 +88,8 @@ TEST_F(CliPrecisionTest, RunComputesInIt) {
     EXPECT_NE(result.out.find(" ms in " + std::string(PrecisionName(choice.precision)) + " with "),
               std::string::npos)
         << result.out;
-    const Result<Encoder> encoder =
-        Encoder::Create(weights->config(), weights->weights(),
-                        {.precision = choice.precision, .keep = choice.keep});
+    const Result<Encoder> encoder = Encoder::Create(
+        weights.config(), weights.weights(), {.precision = choice.precision, .keep = choice.keep});
     ASSERT_TRUE(encoder.ok()) << encoder.status().message();
     const std::vector<size_t> starts = {0, 5};
     const Batch batch{.seq_starts = starts};
@@ -122,21 +116,19 @@ TEST_F(CliPrecisionTest, EmbedAndRerankComputeInIt) {
         {"embed", "--model", kBaseFolder, "--input", Path("x"), "--output", Path("v.safetensors")},
         choice.arguments));
     ASSERT_EQ(embed.status, 0) << embed.err;
-    const Result<TextEncoder> model = TextEncoder::Open(kBaseFolder, open);
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(kBaseFolder, open));
     EXPECT_TRUE(
-        SameBits(Written("v.safetensors", "vectors"), Values((*model->Encode(texts)).vectors)));
+        SameBits(Written("v.safetensors", "vectors"), Values((*model.Encode(texts)).vectors)));
 
     const CliResult rerank = Encore(With({"rerank", "--model", kRerankerFolder, "--query",
                                           "the tea", "--input", Path("x"), "--scores"},
                                          choice.arguments));
     ASSERT_EQ(rerank.status, 0) << rerank.err;
-    const Result<TextEncoder> reranker = TextEncoder::Open(kRerankerFolder, open);
-    ASSERT_TRUE(reranker.ok()) << reranker.status().message();
+    const TextEncoder reranker = Taken(TextEncoder::Open(kRerankerFolder, open));
     std::vector<float> scores;
     std::istringstream lines(rerank.out);
     for (float score = 0; lines >> score;) scores.push_back(score);
-    EXPECT_TRUE(SameBits(scores, (*reranker->Score("the tea", texts)).values));
+    EXPECT_TRUE(SameBits(scores, (*reranker.Score("the tea", texts)).values));
   }
 }
 

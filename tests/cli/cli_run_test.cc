@@ -73,22 +73,14 @@ class CliRunTest : public CliTest {
                             const Shape& shape = {}) {
     const CliResult result = Encore(Arguments(more));
     EXPECT_EQ(result.status, 0) << result.err;
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(Path("y"));
-    if (!file.ok()) {
-      ADD_FAILURE() << file.status().message();
-      return {};
-    }
-    const Result<Tensor> tensor = file->Read(name);
-    if (!tensor.ok()) {
-      ADD_FAILURE() << tensor.status().message();
-      return {};
-    }
-    EXPECT_EQ(tensor->dtype(), DType::kF32);
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(Path("y")));
+    const Tensor tensor = Taken(file.Read(name));
+    EXPECT_EQ(tensor.dtype(), DType::kF32);
     if (shape.rank() > 0) {
-      EXPECT_EQ(tensor->shape(), shape);
+      EXPECT_EQ(tensor.shape(), shape);
     }
-    const auto* data = static_cast<const float*>(tensor->data());
-    return std::vector<float>(data, data + tensor->size_bytes() / sizeof(float));
+    const auto* data = static_cast<const float*>(tensor.data());
+    return std::vector<float>(data, data + tensor.size_bytes() / sizeof(float));
   }
 
   // Refused, and only the input is there afterwards.

@@ -33,14 +33,10 @@ const std::vector<std::string> kTables = {"word_embeddings.weight", "position_em
                                           "token_type_embeddings.weight"};
 
 std::vector<float> EmbeddedVectors(const std::string& folder, const OpenOptions& options = {}) {
-  const Result<TextEncoder> model = TextEncoder::Open(folder, options);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  if (!model.ok()) return {};
-  const auto encoded = model->Encode(kEmbeddedTexts);
-  EXPECT_TRUE(encoded.ok()) << encoded.status().message();
-  if (!encoded.ok()) return {};
-  const auto* data = static_cast<const float*>(encoded->vectors.data());
-  return {data, data + encoded->vectors.size_bytes() / sizeof(float)};
+  const TextEncoder model = Taken(TextEncoder::Open(folder, options));
+  const auto encoded = Taken(model.Encode(kEmbeddedTexts));
+  const auto* data = static_cast<const float*>(encoded.vectors.data());
+  return {data, data + encoded.vectors.size_bytes() / sizeof(float)};
 }
 
 bool IsTable(const std::string& name) {
@@ -99,10 +95,9 @@ TEST_F(ConvertEmbeddingsTest, MatricesAreCountedAsTheyAreWritten) {
 
 TEST_F(ConvertEmbeddingsTest, SizesAreThoseOfTheFile) {
   const std::string out = Convert({"--precision", "int8", "--embeddings", "int8"});
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(out_ + "/model.safetensors");
-  ASSERT_TRUE(file.ok());
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(out_ + "/model.safetensors"));
   size_t tables = 0, all = 0;
-  for (const SafetensorsEntry& entry : file->tensors()) {
+  for (const SafetensorsEntry& entry : file.tensors()) {
     all += entry.bytes.size();
     if (!IsTable(entry.name)) continue;
     EXPECT_EQ(entry.dtype, DType::kI8) << entry.name;
@@ -145,14 +140,13 @@ TEST_F(ConvertEmbeddingsTest, HalfTablesAreTablesRoundedOnce) {
 
 TEST_F(ConvertEmbeddingsTest, Int8TablesAreIntegersTimesTheirRowsScale) {
   Convert({"--precision", "f32", "--embeddings", "int8"});
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(out_ + "/model.safetensors");
-  ASSERT_TRUE(file.ok());
-  EXPECT_FALSE(file->metadata().contains("encore_precision"));
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(out_ + "/model.safetensors"));
+  EXPECT_FALSE(file.metadata().contains("encore_precision"));
   const ModelFolder floats_of(folder_.path());
   size_t tables = 0;
   ChangeTables(floats_of, [&](const SafetensorsEntry& entry, std::vector<float>& floats) {
-    const SafetensorsEntry* const integers = file->Find(entry.name);
-    const SafetensorsEntry* const scales = file->Find(entry.name + "_scale");
+    const SafetensorsEntry* const integers = file.Find(entry.name);
+    const SafetensorsEntry* const scales = file.Find(entry.name + "_scale");
     ASSERT_TRUE(integers != nullptr && scales != nullptr) << entry.name;
     ASSERT_EQ(integers->dtype, DType::kI8);
     ASSERT_EQ(scales->dtype, DType::kF32);
@@ -188,9 +182,8 @@ TEST_F(ConvertEmbeddingsTest, EveryFamilyOpens) {
     ASSERT_EQ(result.status, 0) << result.err;
     EXPECT_TRUE(Has(result.out, "No cosine with IN in f32") || Has(result.out, "Cosine of"));
     std::vector<Decision> decisions;
-    const Result<internal::TextModel> model =
-        internal::TextModel::Open(*internal::Folder::Open(out_), {}, &decisions);
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const internal::TextModel model =
+        Taken(internal::TextModel::Open(*internal::Folder::Open(out_), {}, &decisions));
     EXPECT_TRUE(std::any_of(decisions.begin(), decisions.end(), [](const Decision& d) {
       return d.what == "embeddings" && d.value == "int8, a scale a row";
     }));

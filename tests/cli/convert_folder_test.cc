@@ -30,14 +30,10 @@ const std::vector<std::string> kTexts = {"the bread", "",
                                          "these letters and the harbour lie between two hills"};
 
 std::vector<float> Vectors(const std::string& folder, const OpenOptions& options = {}) {
-  const Result<TextEncoder> model = TextEncoder::Open(folder, options);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  if (!model.ok()) return {};
-  const auto encoded = model->Encode(kTexts);
-  EXPECT_TRUE(encoded.ok()) << encoded.status().message();
-  if (!encoded.ok()) return {};
-  const auto* data = static_cast<const float*>(encoded->vectors.data());
-  return {data, data + encoded->vectors.size_bytes() / sizeof(float)};
+  const TextEncoder model = Taken(TextEncoder::Open(folder, options));
+  const auto encoded = Taken(model.Encode(kTexts));
+  const auto* data = static_cast<const float*>(encoded.vectors.data());
+  return {data, data + encoded.vectors.size_bytes() / sizeof(float)};
 }
 
 std::string DecisionOf(const std::string& folder, const std::string& what) {
@@ -105,10 +101,9 @@ TEST_F(ConvertFolderTest, EveryFamilyAndShards) {
     Encored({"convert", folder.File(""), out_, "--precision", "int8"});
     EXPECT_FALSE(std::filesystem::exists(out_ + "/model.safetensors.index.json"));
     std::vector<Decision> decisions;
-    const Result<internal::TextModel> model =
-        internal::TextModel::Open(*internal::Folder::Open(out_), {}, &decisions);
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(model->encoder().precision(), Precision::kInt8);
+    const internal::TextModel model =
+        Taken(internal::TextModel::Open(*internal::Folder::Open(out_), {}, &decisions));
+    EXPECT_EQ(model.encoder().precision(), Precision::kInt8);
   }
 }
 

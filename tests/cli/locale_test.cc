@@ -69,18 +69,14 @@ struct Told {
 };
 
 Told TellOf(const std::string& folder, const std::vector<std::string>& texts) {
-  const Result<TextEncoder> model = TextEncoder::Open(folder);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  if (!model.ok()) return {};
+  const TextEncoder model = Taken(TextEncoder::Open(folder));
   Told told;
-  for (const Decision& d : model->Describe()) {
+  for (const Decision& d : model.Describe()) {
     told.decisions.push_back(d.what + ": " + d.value + " (" + d.source + ")");
   }
-  const Result<Embeddings> found = model->Encode(texts);
-  EXPECT_TRUE(found.ok()) << found.status().message();
-  if (!found.ok()) return {};
-  const float* floats = static_cast<const float*>(found->vectors.data());
-  told.numbers.assign(floats, floats + found->vectors.size_bytes() / sizeof(float));
+  const Embeddings found = Taken(model.Encode(texts));
+  const float* floats = static_cast<const float*>(found.vectors.data());
+  told.numbers.assign(floats, floats + found.vectors.size_bytes() / sizeof(float));
   return told;
 }
 
@@ -104,12 +100,11 @@ TEST_P(LocaleTest, MetadataOfWeights) {
   const TemporaryFolder folder;
   const std::string path = folder.File("w.safetensors");
   WriteWeightsFile(path);
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
-  ASSERT_TRUE(file.ok());
-  SafetensorsMetadata metadata = file->metadata();
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(path));
+  SafetensorsMetadata metadata = file.metadata();
   metadata["layer_norm_eps"] = "0.00125";
   const auto copy = [&](const std::string& name) {
-    EXPECT_TRUE(WriteSafetensors(folder.File(name), file->tensors(), metadata).ok());
+    EXPECT_TRUE(WriteSafetensors(folder.File(name), file.tensors(), metadata).ok());
     return ReadBytes(folder.File(name));
   };
   const std::vector<std::byte> wanted = copy("c");

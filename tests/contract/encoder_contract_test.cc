@@ -232,10 +232,8 @@ TEST(EncoderContract, InPlace) {
         // Rows with gaps, which nobody must write.
         Guarded both({tokens, 24}, {29, 1});
         for (size_t i = 0; i < x.size(); ++i) both.view()(i / 24, i % 24) = x[i];
-        Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
-        ASSERT_TRUE(workspace.ok());
-        const Status status =
-            encoder.Forward(batch, both.view(), both.view(), *workspace, executor);
+        Workspace workspace = Taken(encoder.MakeWorkspace(batch, executor));
+        const Status status = encoder.Forward(batch, both.view(), both.view(), workspace, executor);
         ASSERT_TRUE(status.ok()) << status.message();
         std::vector<float> got;
         for (size_t i = 0; i < x.size(); ++i) got.push_back(both.view()(i / 24, i % 24));

@@ -133,19 +133,16 @@ TEST(EncoderCreate, TheSameBitsWhoeverPacks) {
     const std::vector<size_t> starts = Starts({40, 3});
     const std::vector<float> x = RandomFloats(43 * width, 1);
     ForEachTarget([&](const std::string& target) {
-      const Result<Encoder> inlined =
-          Encoder::Create(model.config(), model.weights(), {.executor = Executor::Inline()});
-      ASSERT_TRUE(inlined.ok());
-      const std::vector<float> want = Forward(*inlined, Batch{starts}, x);
+      const Encoder inlined =
+          Taken(Encoder::Create(model.config(), model.weights(), {.executor = Executor::Inline()}));
+      const std::vector<float> want = Forward(inlined, Batch{starts}, x);
       for (const int threads : {2, 3, 30}) {
-        const Result<ThreadPool> pool = ThreadPool::Create({.threads = threads});
-        ASSERT_TRUE(pool.ok());
-        for (const Executor& executor : {pool->executor(), Executor::OpenMP(threads)}) {
-          const Result<Encoder> encoder =
-              Encoder::Create(model.config(), model.weights(), {.executor = executor});
-          ASSERT_TRUE(encoder.ok());
-          EXPECT_EQ(encoder->target(), target);
-          EXPECT_TRUE(SameBits(Forward(*encoder, Batch{starts}, x), want))
+        const ThreadPool pool = Taken(ThreadPool::Create({.threads = threads}));
+        for (const Executor& executor : {pool.executor(), Executor::OpenMP(threads)}) {
+          const Encoder encoder =
+              Taken(Encoder::Create(model.config(), model.weights(), {.executor = executor}));
+          EXPECT_EQ(encoder.target(), target);
+          EXPECT_TRUE(SameBits(Forward(encoder, Batch{starts}, x), want))
               << threads << " threads, width " << width;
         }
       }

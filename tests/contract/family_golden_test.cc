@@ -17,6 +17,7 @@
 #include "encore/thread_pool.h"
 #include "encore/workspace.h"
 #include "tests/contract/family_case.h"
+#include "tests/support/results.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
@@ -54,17 +55,13 @@ Outputs Forward(const Encoder& encoder, const FamilyCase& family, const Executor
   const Batch batch{family.starts};
   const Shape shape(family.starts.back(), family.config.d_model);
   Outputs out{std::vector<float>(family.x.size(), NAN), std::vector<float>(family.x.size(), NAN)};
-  const Result<size_t> bytes = encoder.WorkspaceBytes(batch, executor);
-  EXPECT_TRUE(bytes.ok()) << bytes.status().message();
-  if (!bytes.ok()) return out;
-  const Result<Workspace> workspace = Workspace::Create(*bytes);
-  EXPECT_TRUE(workspace.ok()) << workspace.status().message();
-  if (!workspace.ok()) return out;
+  const size_t bytes = Taken(encoder.WorkspaceBytes(batch, executor));
+  const Workspace workspace = Taken(Workspace::Create(bytes));
   std::vector<MutableView> hidden(family.config.layers.size());
   hidden[0] = MutableView(out.hidden0.data(), shape);
   const Status status =
       encoder.Forward(batch, ConstView(family.x.data(), shape), MutableView(out.y.data(), shape),
-                      *workspace, executor, {.hidden = hidden});
+                      workspace, executor, {.hidden = hidden});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -77,18 +74,16 @@ TEST_P(FamilyGolden, LayersAgreeWithTheFamilysOwn) {
   ASSERT_EQ(family.y.size(), family.rows.size() * family.config.d_model);
   ASSERT_EQ(family.hidden0.size(), family.y.size());
   ASSERT_LT(family.rows.back(), family.starts.back());
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
   const std::pair<std::string, Executor> executors[] = {{"inline", Executor::Inline()},
-                                                        {"pool 2", pool->executor()}};
+                                                        {"pool 2", pool.executor()}};
   ForEachTarget([&](const std::string& target) {
     double worst = 0;
     for (const auto& [name, executor] : executors) {
       SCOPED_TRACE(name);
-      const Result<Encoder> encoder =
-          Encoder::Create(family.config, family.weights, {.executor = executor});
-      ASSERT_TRUE(encoder.ok()) << encoder.status().message();
-      const Outputs found = Forward(*encoder, family, executor);
+      const Encoder encoder =
+          Taken(Encoder::Create(family.config, family.weights, {.executor = executor}));
+      const Outputs found = Forward(encoder, family, executor);
       const double hidden_error = RelativeError(family, found.hidden0, family.hidden0);
       const double y_error = RelativeError(family, found.y, family.y);
       EXPECT_LE(hidden_error, kTolerance) << "after layer 0";

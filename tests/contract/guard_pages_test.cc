@@ -117,8 +117,7 @@ struct GuardedWeights {
 
 TEST(GuardPages, Encoders) {
   FaultNote note;
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3});
-  ASSERT_TRUE(pool.ok()) << pool.status();
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 3}));
   const size_t allocated = internal::All().count;
   const uint32_t rounds = Rounds(120);
   for (uint32_t round = 0; round < rounds; ++round) {
@@ -138,23 +137,21 @@ TEST(GuardPages, Encoders) {
     const size_t tokens = starts.back();
     const size_t d = config.d_model;
     const std::vector<float> values = RandomFloats(tokens * d, round);
-    const Executor executor = draw.Chance(3) ? pool->executor() : Executor();
+    const Executor executor = draw.Chance(3) ? pool.executor() : Executor();
     ForEachTarget([&](const std::string& target) {
       const std::string what = "round " + std::to_string(round) + " on " + target + ", " +
                                Describe(options) + ", at the " + Name(side) + ": " +
                                Describe(config);
       SCOPED_TRACE(what);
       note.Set(what);
-      const Result<Encoder> encoder = Encoder::Create(config, model.weights, options);
-      ASSERT_TRUE(encoder.ok()) << encoder.status();
-      const std::vector<float> wanted = Forward(*encoder, Batch{starts}, values);
+      const Encoder encoder = Taken(Encoder::Create(config, model.weights, options));
+      const std::vector<float> wanted = Forward(encoder, Batch{starts}, values);
 
       const GuardedArray<size_t> guarded_starts(std::span<const size_t>(starts), side);
       const GuardedArray<float> x(std::span<const float>(values), side);
       const GuardedArray<float> y(tokens * d, side);
       const Batch batch{.seq_starts = std::span<const size_t>(guarded_starts.span())};
-      const Result<size_t> bytes = encoder->WorkspaceBytes(batch, executor);
-      ASSERT_TRUE(bytes.ok()) << bytes.status();
+      const size_t bytes = Taken(encoder.WorkspaceBytes(batch, executor));
       // Exactly what it asked for, of the caller's.
       struct Scratch {
         explicit Scratch(size_t n, GuardSide s)
@@ -162,12 +159,11 @@ TEST(GuardPages, Encoders) {
         ~Scratch() { UnmapGuarded(memory, size, internal::kMemoryAlignment); }
         size_t size;
         void* memory;
-      } const scratch(*bytes, side);
-      const Result<Workspace> workspace = Workspace::Wrap(scratch.memory, scratch.size);
-      ASSERT_TRUE(workspace.ok()) << workspace.status();
+      } const scratch(bytes, side);
+      const Workspace workspace = Taken(Workspace::Wrap(scratch.memory, scratch.size));
       const Status status =
-          encoder->Forward(batch, ConstView(x.data(), {tokens, d}),
-                           MutableView(y.data(), {tokens, d}), *workspace, executor);
+          encoder.Forward(batch, ConstView(x.data(), {tokens, d}),
+                          MutableView(y.data(), {tokens, d}), workspace, executor);
       ASSERT_TRUE(status.ok()) << status;
       EXPECT_TRUE(SameBits(y.span(), wanted));
     });

@@ -88,8 +88,7 @@ void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& 
   const size_t width = config.d_model;
   const std::vector<size_t> starts = Starts(lengths);
   const std::vector<float> x = RandomFloats(starts.back() * width, 1);
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = threads});
-  ASSERT_TRUE(pool.ok());
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = threads}));
   const Batch batch{.seq_starts = starts, .mask = mask};
   const Precision precision = NextPrecision();
   SCOPED_TRACE(PrecisionName(precision));
@@ -101,11 +100,11 @@ void ExpectWay(Way way, const EncoderConfig& config, const std::vector<size_t>& 
     want.insert(want.end(), y.begin(), y.end());
   }
   for (int run = 0; run < 2; ++run) {
-    EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "run " << run;
+    EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool.executor()), want)) << "run " << run;
   }
-  MakeUneven(pool->executor());
-  EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool->executor()), want)) << "uneven";
-  EXPECT_TRUE(SameOutputRows(encoder, batch, x, want, pool->executor()));
+  MakeUneven(pool.executor());
+  EXPECT_TRUE(SameBits(Forward(encoder, batch, x, pool.executor()), want)) << "uneven";
+  EXPECT_TRUE(SameOutputRows(encoder, batch, x, want, pool.executor()));
 }
 
 }  // namespace encore

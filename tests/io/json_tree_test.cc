@@ -17,6 +17,7 @@
 #include "engine/io/folder.h"
 #include "engine/io/json_members.h"
 #include "engine/io/json_value.h"
+#include "tests/support/results.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -248,25 +249,21 @@ class FolderTest : public testing::Test {
 
 TEST_F(FolderTest, ReadsItsFiles) {
   Write("a.json", R"({"k": 1})");
-  const Result<Folder> folder = Folder::Open(path_.string());
-  ASSERT_TRUE(folder.ok()) << folder.status().message();
-  const Result<std::optional<JsonValue>> json = folder->ReadJson("a.json");
+  const Folder folder = Taken(Folder::Open(path_.string()));
+  const Result<std::optional<JsonValue>> json = folder.ReadJson("a.json");
   ASSERT_TRUE(json.ok() && json->has_value());
   EXPECT_EQ((*json)->Find("k")->number(), 1);
-  const Result<std::optional<JsonValue>> absent = folder->ReadJson("b.json");
-  ASSERT_TRUE(absent.ok());
-  EXPECT_FALSE(absent->has_value());
+  const std::optional<JsonValue> absent = Taken(folder.ReadJson("b.json"));
+  EXPECT_FALSE(absent.has_value());
 }
 
 TEST_F(FolderTest, NamesWhatIsWrong) {
   Write("cut.json", R"({"k": )");
   std::filesystem::create_directory(path_ / "folder.json");
-  const Result<Folder> folder = Folder::Open(path_.string());
-  ASSERT_TRUE(folder.ok());
-  const Result<std::optional<JsonValue>> cut = folder->ReadJson("cut.json");
-  EXPECT_EQ(cut.status().code(), ErrorCode::kCorruptData);
-  EXPECT_NE(cut.status().message().find("cut.json"), std::string::npos) << cut.status().message();
-  EXPECT_EQ(folder->Read("folder.json").status().code(), ErrorCode::kIo);
+  const Folder folder = Taken(Folder::Open(path_.string()));
+  const Result<std::optional<JsonValue>> cut = folder.ReadJson("cut.json");
+  EXPECT_TRUE(FailsWith(cut, {"cut.json"}, ErrorCode::kCorruptData));
+  EXPECT_EQ(folder.Read("folder.json").status().code(), ErrorCode::kIo);
   EXPECT_EQ(Folder::Open((path_ / "absent").string()).status().code(), ErrorCode::kNotFound);
   EXPECT_EQ(Folder::Open((path_ / "cut.json").string()).status().code(),
             ErrorCode::kInvalidArgument);

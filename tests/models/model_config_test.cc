@@ -20,13 +20,7 @@ using nlohmann::json;
 
 // Opens a folder that must be refused: the sentence has all of the parts.
 void ExpectRefused(ModelFolder& folder, ErrorCode code, const std::vector<std::string>& parts) {
-  const Result<TextModel> model = folder.Open();
-  ASSERT_FALSE(model.ok());
-  const std::string& message = model.status().message();
-  EXPECT_EQ(ErrorCodeName(model.status().code()), ErrorCodeName(code)) << message;
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << "no \"" << part << "\" in: " << message;
-  }
+  EXPECT_TRUE(FailsWith(folder.Open(), parts, code));
 }
 
 void ExpectOpens(ModelFolder& folder) {
@@ -120,17 +114,15 @@ TEST(ModelConfig, OtherKeysHaveTransformersDefaults) {
   for (const auto* key : {"hidden_act", "layer_norm_eps", "type_vocab_size", "pad_token_id"}) {
     folder.RemoveKey(key);
   }
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->type_vocab_size(), 2u);
-  const LayerConfig& layer = model->encoder().config().layers[0];
+  const TextModel model = Taken(folder.Open());
+  EXPECT_EQ(model.type_vocab_size(), 2u);
+  const LayerConfig& layer = model.encoder().config().layers[0];
   EXPECT_EQ(layer.activation, Activation::kGelu);
   EXPECT_EQ(layer.norm.epsilon, 1e-12);
   ModelFolder nomic(kModels + "nomic_bert");
   nomic.RemoveKey("type_vocab_size");
-  const Result<TextModel> nomic_model = nomic.Open();
-  ASSERT_TRUE(nomic_model.ok()) << nomic_model.status().message();
-  EXPECT_EQ(nomic_model->type_vocab_size(), 2u);
+  const TextModel nomic_model = Taken(nomic.Open());
+  EXPECT_EQ(nomic_model.type_vocab_size(), 2u);
   // The file has 160 rows.
   folder.RemoveKey("max_position_embeddings");
   ExpectRefused(folder, ErrorCode::kInvalidArgument,
@@ -210,9 +202,8 @@ TEST(ModelConfig, ActivationsGoByTransformersNames) {
   ModelFolder folder(kModels + "bert");
   for (const auto& [name, activation] : names) {
     folder.SetKey("hidden_act", name);
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    for (const LayerConfig& layer : model->encoder().config().layers) {
+    const TextModel model = Taken(folder.Open());
+    for (const LayerConfig& layer : model.encoder().config().layers) {
       EXPECT_EQ(layer.activation, activation) << name;
     }
   }
@@ -237,23 +228,20 @@ TEST(ModelConfig, PositionsOfRobertaCountFromThePaddingId) {
   }
   for (const auto& [pad, max_tokens] : {std::pair(0, 159u), std::pair(1, 158u), {119, 40u}}) {
     folder.SetKey("pad_token_id", pad);
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(model->max_tokens(), max_tokens);
+    const TextModel model = Taken(folder.Open());
+    EXPECT_EQ(model.max_tokens(), max_tokens);
   }
   folder.RemoveKey("pad_token_id");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->max_tokens(), 158u);  // pad_token_id 1
+  const TextModel model = Taken(folder.Open());
+  EXPECT_EQ(model.max_tokens(), 158u);  // pad_token_id 1
 }
 
 TEST(ModelConfig, PaddingMeansNothingToOtherFamilies) {
   for (const auto* name : {"bert", "electra", "distilbert"}) {
     ModelFolder folder(kModels + name);
     folder.SetKey("pad_token_id", json());
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(model->max_tokens(), 160u);
+    const TextModel model = Taken(folder.Open());
+    EXPECT_EQ(model.max_tokens(), 160u);
   }
 }
 
@@ -291,10 +279,9 @@ TEST(ModelConfig, AHeadIsThereUnlessTheArchitectureIsOfAnotherTask) {
     SCOPED_TRACE(architectures.dump());
     ModelFolder folder(kModels + "bert_old");
     folder.SetKey("architectures", architectures);
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(model->has_head(), head);
-    EXPECT_EQ(model->labels().size(), head ? 3u : 0u);
+    const TextModel model = Taken(folder.Open());
+    EXPECT_EQ(model.has_head(), head);
+    EXPECT_EQ(model.labels().size(), head ? 3u : 0u);
     // Nobody reads the classifier then.
     EXPECT_EQ(folder.Decided("ignored"),
               head ? "" : "tensors 'classifier.bias', 'classifier.weight'");
@@ -304,11 +291,10 @@ TEST(ModelConfig, AHeadIsThereUnlessTheArchitectureIsOfAnotherTask) {
 TEST(ModelConfig, ATokenClassifierHasNoHeadOfSequences) {
   ModelFolder folder(kModels + "bert_old");
   folder.SetKey("architectures", {"BertForTokenClassification"});
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_FALSE(model->has_head());
-  EXPECT_TRUE(model->labels_tokens());
-  EXPECT_EQ(model->labels().size(), 3u);
+  const TextModel model = Taken(folder.Open());
+  EXPECT_FALSE(model.has_head());
+  EXPECT_TRUE(model.labels_tokens());
+  EXPECT_EQ(model.labels().size(), 3u);
 }
 
 TEST(ModelConfig, ASequenceClassifierNeedsItsTensors) {

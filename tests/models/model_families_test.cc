@@ -30,13 +30,7 @@ void ExpectChangeRefused(const Change& change, ErrorCode code,
   SCOPED_TRACE(change.folder + ": " + change.key + " = " + change.value.dump());
   ModelFolder folder(kModels + change.folder);
   folder.SetKey(change.key, change.value);
-  const Result<TextModel> model = folder.Open();
-  ASSERT_FALSE(model.ok());
-  const std::string& message = model.status().message();
-  EXPECT_EQ(ErrorCodeName(model.status().code()), ErrorCodeName(code)) << message;
-  for (const std::string& part : parts) {
-    EXPECT_NE(message.find(part), std::string::npos) << "no \"" << part << "\" in: " << message;
-  }
+  EXPECT_TRUE(FailsWith(folder.Open(), parts, code));
 }
 
 std::vector<LayerConfig> LayersOfFolder(ModelFolder& folder) {
@@ -396,10 +390,7 @@ TEST(ModelFamilies, AVariantOfJinaIsRefusedByItsTensors) {
                          .shape = Shape(32),
                          .bytes = std::as_bytes(std::span(zeros))};
   folder.ChangeWeights([](SafetensorsEntry&) { return true; }, {entry});
-  const Result<TextModel> model = folder.Open();
-  ASSERT_FALSE(model.ok());
-  EXPECT_EQ(model.status().code(), ErrorCode::kUnsupported) << model.status().message();
-  EXPECT_NE(model.status().message().find("layer_norm_q"), std::string::npos);
+  EXPECT_TRUE(FailsWith(folder.Open(), {"layer_norm_q"}, ErrorCode::kUnsupported));
 }
 
 TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
@@ -412,8 +403,7 @@ TEST(ModelFamilies, TensorsOfGtesOtherTasksAreHarmless) {
   ModelFolder folder(kModels + "gte");
   folder.SetKey("architectures", {"GteForMaskedLM"});
   folder.ChangeWeights([](SafetensorsEntry&) { return true; }, more);
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   EXPECT_EQ(folder.Decided("ignored"), "tensor 'classifier.weight'");
 }
 
@@ -424,9 +414,8 @@ TEST(ModelFamilies, OthersWithoutAHeadRefuseClassifiers) {
                         ErrorCode::kUnsupported, {"architectures", "sequence classifier"});
     ModelFolder folder(kModels + name);
     folder.SetKey("architectures", {"SomeForCausalLM"});
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_FALSE(model->has_head());
+    const TextModel model = Taken(folder.Open());
+    EXPECT_FALSE(model.has_head());
   }
 }
 
@@ -453,21 +442,17 @@ TEST(ModelFamilies, EsmsFrequenciesAreTheFiles) {
   EXPECT_NE(found[1], 0.1);  // in F16
   EXPECT_NEAR(found[1], 0.1, 1e-4);
   folder.SetKey("num_attention_heads", 2);
-  const Result<TextModel> model = folder.Open();
-  ASSERT_FALSE(model.ok());
-  EXPECT_NE(model.status().message().find("inv_freq'"), std::string::npos)
-      << model.status().message();
+  EXPECT_TRUE(FailsWith(folder.Open(), {"inv_freq'"}, kAnyCode));
   ModelFolder absolute(kModels + "esm_1b");
   EXPECT_FALSE(LayersOfFolder(absolute)[0].rotary);
 }
 
 TEST(ModelFamilies, ASequenceOfMasksAloneIsRefused) {
   ModelFolder folder(kModels + "esm");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   const std::vector<int32_t> ids = {5, 32, 32, 32};
   const std::vector<size_t> starts = {0, 2, 4};
-  const Status status = model->CheckTokens({.ids = ids, .type_ids = {}, .seq_starts = starts});
+  const Status status = model.CheckTokens({.ids = ids, .type_ids = {}, .seq_starts = starts});
   EXPECT_EQ(status.message().substr(0, 43), "sequence 1 has no token but the mask, 32; w");
   folder.SetKey("token_dropout", false);
   EXPECT_TRUE(

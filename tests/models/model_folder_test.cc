@@ -30,19 +30,9 @@ using nlohmann::json;
 
 const std::string kIndex = "model.safetensors.index.json";
 
-// The status is an error whose sentence has all of the parts.
-void ExpectError(const Status& status, ErrorCode code, const std::vector<std::string>& parts) {
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(ErrorCodeName(status.code()), ErrorCodeName(code)) << status.message();
-  for (const std::string& part : parts) {
-    EXPECT_NE(status.message().find(part), std::string::npos)
-        << "no \"" << part << "\" in: " << status.message();
-  }
-}
 void ExpectFolderRefused(ModelFolder& folder, ErrorCode code,
                          const std::vector<std::string>& parts) {
-  const Result<TextModel> model = folder.Open();
-  ExpectError(model.status(), code, parts);
+  EXPECT_TRUE(FailsWith(folder.Open(), parts, code));
 }
 
 constexpr auto kAsItIs = [](SafetensorsEntry&) { return true; };
@@ -88,8 +78,7 @@ TEST(ModelFolderFiles, AFileThatIsCutShortIsCorrupt) {
 
 TEST(ModelFolderFiles, ShardsAreFoundByTheirIndexAlone) {
   ModelFolder folder(kModels + "bert_shards");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   EXPECT_EQ(folder.Decided("weights"), "BF16");
   folder.Remove(kIndex);
   ExpectFolderRefused(folder, ErrorCode::kNotFound, {"no weights"});
@@ -145,10 +134,9 @@ TEST(ModelFolderFiles, AnIndexAndItsShardsMustFit) {
 TEST(ModelFolderTensors, EveryOneIsNeeded) {
   for (const auto* name : {"bert", "electra_1", "distilbert", "roberta_1"}) {
     ModelFolder whole(kModels + name);
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(whole.File("model.safetensors"));
-    ASSERT_TRUE(file.ok()) << file.status().message();
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(whole.File("model.safetensors")));
     size_t needed = 0;
-    for (const SafetensorsEntry& entry : file->tensors()) {
+    for (const SafetensorsEntry& entry : file.tensors()) {
       if (entry.name.starts_with("pooler.")) continue;
       SCOPED_TRACE(entry.name);
       ModelFolder folder(kModels + name);
@@ -166,9 +154,8 @@ TEST(ModelFolderTensors, EveryOneIsNeeded) {
 TEST(ModelFolderTensors, EachHasItsShape) {
   for (const auto* name : {"bert_old", "electra_1", "distilbert_1"}) {
     ModelFolder whole(kModels + name);
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(whole.File("model.safetensors"));
-    ASSERT_TRUE(file.ok()) << file.status().message();
-    for (const SafetensorsEntry& entry : file->tensors()) {
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(whole.File("model.safetensors")));
+    for (const SafetensorsEntry& entry : file.tensors()) {
       if (entry.dtype == DType::kI64) continue;  // position_ids
       SCOPED_TRACE(entry.name);
       ModelFolder folder(kModels + name);
@@ -223,8 +210,7 @@ TEST(ModelFolderTensors, IntegersAreNoWeights) {
 
 TEST(ModelFolderTensors, NamesMayHaveTheFamilysPrefix) {
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> plain = folder.Open();
-  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  const TextModel plain = Taken(folder.Open());
   std::string before;
   for (const std::string prefix : {"bert.", "model.", "roberta."}) {
     folder.ChangeWeights([&](SafetensorsEntry& e) {
@@ -233,9 +219,8 @@ TEST(ModelFolderTensors, NamesMayHaveTheFamilysPrefix) {
     });
     before = prefix;
     if (prefix == "roberta.") break;
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*plain)));
+    const TextModel model = Taken(folder.Open());
+    EXPECT_TRUE(SameBits(EmbeddingsOf(model), EmbeddingsOf(plain)));
     EXPECT_EQ(folder.Decided("ignored"), "");
   }
   ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
@@ -256,14 +241,12 @@ TEST(ModelFolderTensors, NamesWithAndWithoutAPrefixAreAmbiguous) {
 TEST(ModelFolderTensors, AnAliasOfTheTableOfWordsCountsWhereItsNameIsMissing) {
   const std::string alias = "encoder.embed_tokens.weight";
   ModelFolder folder(kModels + "t5");
-  const Result<TextModel> plain = folder.Open();
-  ASSERT_TRUE(plain.ok()) << plain.status().message();
+  const TextModel plain = Taken(folder.Open());
   const std::vector<float> other(120 * 32, 1.0F);
   folder.ChangeWeights(kAsItIs,
                        {{alias, DType::kF32, Shape(120, 32), std::as_bytes(std::span(other))}});
-  const Result<TextModel> both = folder.Open();
-  ASSERT_TRUE(both.ok()) << both.status().message();
-  for (const float value : EmbeddingsOf(*both)) EXPECT_EQ(value, 1.0F) << "the encoder's own table";
+  const TextModel both = Taken(folder.Open());
+  for (const float value : EmbeddingsOf(both)) EXPECT_EQ(value, 1.0F) << "the encoder's own table";
   EXPECT_NE(folder.Decided("ignored").find("shared.weight"), std::string::npos);
 
   ModelFolder renamed(kModels + "t5");
@@ -272,9 +255,8 @@ TEST(ModelFolderTensors, AnAliasOfTheTableOfWordsCountsWhereItsNameIsMissing) {
       e.name = prefix + (e.name == "shared.weight" ? alias : e.name);
       return true;
     });
-    const Result<TextModel> model = renamed.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*plain)));
+    const TextModel model = Taken(renamed.Open());
+    EXPECT_TRUE(SameBits(EmbeddingsOf(model), EmbeddingsOf(plain)));
     EXPECT_EQ(renamed.Decided("ignored"), "");
   }
 }
@@ -303,17 +285,15 @@ TEST(ModelFolderTensors, TensorsOfOtherTasksAreHarmlessAndOthersAreTold) {
 TEST(ModelFolderTensors, MetadataMustNameAPrecision) {
   ModelFolder folder(kModels + "bert");
   const std::string path = folder.File("model.safetensors");
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(path);
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  ASSERT_TRUE(WriteSafetensors(path, file->tensors(), {{"encore_precision", "int3"}}).ok());
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(path));
+  ASSERT_TRUE(WriteSafetensors(path, file.tensors(), {{"encore_precision", "int3"}}).ok());
   ExpectFolderRefused(folder, ErrorCode::kInvalidArgument,
                       {"model.safetensors: metadata encore_precision", "'int3'", "bf16 or int8"});
 }
 
 TEST(ModelFolderTensors, DataMayStartAtAnyAddress) {
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> aligned = folder.Open();
-  ASSERT_TRUE(aligned.ok()) << aligned.status().message();
+  const TextModel aligned = Taken(folder.Open());
   // One blank more after the header moves all data by a byte.
   const std::string path = folder.File("model.safetensors");
   std::vector<std::byte> bytes = ReadBytes(path);
@@ -324,9 +304,8 @@ TEST(ModelFolderTensors, DataMayStartAtAnyAddress) {
   std::memcpy(bytes.data(), &length, 8);
   std::filesystem::remove(path);
   WriteBytes(path, bytes);
-  const Result<TextModel> moved = folder.Open();
-  ASSERT_TRUE(moved.ok()) << moved.status().message();
-  EXPECT_TRUE(SameBits(EmbeddingsOf(*moved), EmbeddingsOf(*aligned)));
+  const TextModel moved = Taken(folder.Open());
+  EXPECT_TRUE(SameBits(EmbeddingsOf(moved), EmbeddingsOf(aligned)));
 }
 
 TEST(ModelFolderTensors, AModelOutlivesTheFilesNames) {
@@ -337,105 +316,102 @@ TEST(ModelFolderTensors, AModelOutlivesTheFilesNames) {
   }
   ASSERT_TRUE(model.ok()) << model.status().message();
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> again = folder.Open();
-  ASSERT_TRUE(again.ok());
-  EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(*again)));
+  const TextModel again = Taken(folder.Open());
+  EXPECT_TRUE(SameBits(EmbeddingsOf(*model), EmbeddingsOf(again)));
 }
 
 // To read from a mapping whose file was cut short would end the process.
 TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   const std::vector<int32_t> ids = {1, 2};
   const std::vector<size_t> starts = {0, 2};
-  std::vector<float> x(2 * model->d_model(), -1);
-  const MutableView view(x.data(), Shape(2, model->d_model()));
+  std::vector<float> x(2 * model.d_model(), -1);
+  const MutableView view(x.data(), Shape(2, model.d_model()));
   const TokenBatch batch{.ids = ids, .type_ids = {}, .seq_starts = starts};
-  EXPECT_TRUE(model->Embed(batch, view, {}).ok());
+  EXPECT_TRUE(model.Embed(batch, view, {}).ok());
   const std::string path = folder.File("model.safetensors");
   const uintmax_t size = std::filesystem::file_size(path);
   std::fill(x.begin(), x.end(), -1.0f);
   std::filesystem::resize_file(path, 4096);
-  ExpectError(model->Embed(batch, view, {}), ErrorCode::kIo,
-              {"model.safetensors", "was changed since it was opened: found 4096 bytes",
-               "Open the file or its model again;"});
+  EXPECT_TRUE(FailsWith(model.Embed(batch, view, {}),
+                        {"model.safetensors", "was changed since it was opened: found 4096 bytes",
+                         "Open the file or its model again;"},
+                        ErrorCode::kIo));
   EXPECT_EQ(x, std::vector<float>(x.size(), -1.0f));
   // The bytes are zeros now, and another time of modification tells.
   std::filesystem::resize_file(path, size);
   std::filesystem::last_write_time(
       path, std::filesystem::last_write_time(path) - std::chrono::seconds(2));
-  ExpectError(model->Embed(batch, view, {}), ErrorCode::kIo, {"was changed"});
+  EXPECT_TRUE(FailsWith(model.Embed(batch, view, {}), {"was changed"}, ErrorCode::kIo));
 }
 
 // ---- Tokens.
 
 TEST(ModelTokens, WhatTheTablesHaveNotIsRefused) {
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->vocab_size(), 120u);
-  EXPECT_EQ(model->type_vocab_size(), 2u);
+  const TextModel model = Taken(folder.Open());
+  EXPECT_EQ(model.vocab_size(), 120u);
+  EXPECT_EQ(model.type_vocab_size(), 2u);
   const auto check = [&](std::vector<int32_t> ids, std::vector<uint8_t> types,
                          std::vector<size_t> starts) {
-    return model->CheckTokens({ids, types, starts});
+    return model.CheckTokens({ids, types, starts});
   };
   EXPECT_TRUE(check({0, 119}, {0, 1}, {0, 2}).ok());
   EXPECT_TRUE(check({}, {}, {0}).ok());
   const ErrorCode bad = ErrorCode::kInvalidArgument;
-  ExpectError(check({1, 2, 120}, {}, {0, 1, 3}), bad, {"sequence 1, token 1", "120", "0 .. 119"});
-  ExpectError(check({-1}, {}, {0, 1}), bad, {"sequence 0, token 0", "-1"});
-  ExpectError(check({1, 2}, {1, 2}, {0, 2}), bad, {"token 1", "type id 2", "0 .. 1"});
-  ExpectError(check({1, 2}, {1}, {0, 2}), bad, {"type_ids has 1"});
-  ExpectError(check({1, 2}, {}, {}), bad, {"seq_starts"});
-  ExpectError(check({1, 2}, {}, {0, 1}), bad, {"seq_starts"});
-  ExpectError(check({1, 2}, {}, {0, 3}), bad, {"seq_starts"});
-  ExpectError(check({1, 2}, {}, {1, 2}), bad, {"seq_starts"});
-  ExpectError(check({1, 2}, {}, {0, 0, 2}), bad, {"seq_starts[1] is 0", "at least one token"});
-  ExpectError(check({1, 2}, {}, {0, 3, 2}), bad, {"seq_starts"});
+  EXPECT_TRUE(FailsWith(check({1, 2, 120}, {}, {0, 1, 3}),
+                        {"sequence 1, token 1", "120", "0 .. 119"}, bad));
+  EXPECT_TRUE(FailsWith(check({-1}, {}, {0, 1}), {"sequence 0, token 0", "-1"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {1, 2}, {0, 2}), {"token 1", "type id 2", "0 .. 1"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {1}, {0, 2}), {"type_ids has 1"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {}, {}), {"seq_starts"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {}, {0, 1}), {"seq_starts"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {}, {0, 3}), {"seq_starts"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {}, {1, 2}), {"seq_starts"}, bad));
+  EXPECT_TRUE(
+      FailsWith(check({1, 2}, {}, {0, 0, 2}), {"seq_starts[1] is 0", "at least one token"}, bad));
+  EXPECT_TRUE(FailsWith(check({1, 2}, {}, {0, 3, 2}), {"seq_starts"}, bad));
   EXPECT_TRUE(check(std::vector<int32_t>(160), {}, {0, 160}).ok());
-  ExpectError(check(std::vector<int32_t>(161), {}, {0, 161}), bad,
-              {"sequence 0 has 161 tokens", "at most 160"});
+  EXPECT_TRUE(FailsWith(check(std::vector<int32_t>(161), {}, {0, 161}),
+                        {"sequence 0 has 161 tokens", "at most 160"}, bad));
 }
 
 TEST(ModelTokens, AFamilyWithoutTypesReadsNone) {
   ModelFolder folder(kModels + "distilbert");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->type_vocab_size(), 0u);
+  const TextModel model = Taken(folder.Open());
+  EXPECT_EQ(model.type_vocab_size(), 0u);
   const std::vector<uint8_t> types = {0, 1, 255};
   const std::vector<int32_t> ids = {1, 2, 3};
   const std::vector<size_t> starts = {0, 3};
-  EXPECT_TRUE(model->CheckTokens({ids, types, starts}).ok());
+  EXPECT_TRUE(model.CheckTokens({ids, types, starts}).ok());
 }
 
 TEST(ModelTokens, ALongestSequenceOfRobertaReachesTheLastPosition) {
   ModelFolder folder(kModels + "roberta");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  ASSERT_EQ(model->max_tokens(), 154u);  // positions 6 .. 159
+  const TextModel model = Taken(folder.Open());
+  ASSERT_EQ(model.max_tokens(), 154u);  // positions 6 .. 159
   const std::vector<int32_t> ids(154, 9);
   const std::vector<size_t> starts = {0, 154};
-  ASSERT_TRUE(model->CheckTokens({ids, {}, starts}).ok());
+  ASSERT_TRUE(model.CheckTokens({ids, {}, starts}).ok());
   std::vector<float> x(154 * 32, NAN);
-  ASSERT_TRUE(model->Embed({ids, {}, starts}, MutableView(x.data(), {154, 32}), Executor()).ok());
+  ASSERT_TRUE(model.Embed({ids, {}, starts}, MutableView(x.data(), {154, 32}), Executor()).ok());
   EXPECT_TRUE(std::none_of(x.begin(), x.end(), [](float v) { return std::isnan(v); }));
   const std::vector<int32_t> more(155, 9);
   const std::vector<size_t> more_starts = {0, 155};
-  EXPECT_FALSE(model->CheckTokens({more, {}, more_starts}).ok());
+  EXPECT_FALSE(model.CheckTokens({more, {}, more_starts}).ok());
 }
 
 // Gemma scales the rows of its table.
 TEST(ModelTokens, NothingIsWrittenBehindARow) {
   ModelFolder folder(kModels + "gemma3");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const std::vector<float> plain = EmbeddingsOf(*model);
-  const size_t width = model->d_model();
+  const TextModel model = Taken(folder.Open());
+  const std::vector<float> plain = EmbeddingsOf(model);
+  const size_t width = model.d_model();
   const size_t ld = width + 1;
   std::vector<float> x(kIds.size() * ld, 3.0f);
   const MutableView rows(x.data(), {kIds.size(), width}, {static_cast<ptrdiff_t>(ld), 1});
-  ASSERT_TRUE(model->Embed({kIds, {}, kStarts}, rows, Executor()).ok());
+  ASSERT_TRUE(model.Embed({kIds, {}, kStarts}, rows, Executor()).ok());
   for (size_t t = 0; t < kIds.size(); ++t) {
     EXPECT_TRUE(SameBits({x.data() + t * ld, width}, {plain.data() + t * width, width})) << t;
     EXPECT_EQ(x[t * ld + width], 3.0f) << t;
@@ -461,9 +437,8 @@ TEST(ModelTokens, TheNormHasItsFamilysEpsilon) {
       e.bytes = std::as_bytes(std::span(values)).first(*e.shape.NumElements() * sizeof(float));
       return true;
     });
-    const Result<TextModel> model = folder.Open();
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const std::vector<float> x = EmbeddingsOf(*model);
+    const TextModel model = Taken(folder.Open());
+    const std::vector<float> x = EmbeddingsOf(model);
     const double wanted = std::sqrt(0.5);
     for (size_t i = 0; i < x.size(); ++i) EXPECT_NEAR(x[i], i % 2 == 0 ? wanted : -wanted, 1e-5);
   }
@@ -471,26 +446,25 @@ TEST(ModelTokens, TheNormHasItsFamilysEpsilon) {
 
 TEST(ModelTokens, ViewsMustHaveTheirShapes) {
   ModelFolder folder(kModels + "bert");
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   const TokenBatch batch{kIds, {}, kStarts};
   std::vector<float> x(5 * 32), y(5 * 32);
   const auto view = [](std::vector<float>& data, size_t rows) {
     return MutableView(data.data(), {rows, 32});
   };
   const ErrorCode bad = ErrorCode::kInvalidArgument;
-  ExpectError(model->Embed(batch, view(x, 4), Executor()), bad, {"[4, 32]", "[5, 32]"});
-  ExpectError(model->Embed(batch, MutableView(x.data(), {32, 5}).Transposed(), Executor()), bad,
-              {"contiguous"});
-  const Result<Workspace> workspace = model->encoder().MakeWorkspace(Batch{kStarts});
-  ASSERT_TRUE(workspace.ok());
+  EXPECT_TRUE(FailsWith(model.Embed(batch, view(x, 4), Executor()), {"[4, 32]", "[5, 32]"}, bad));
+  EXPECT_TRUE(FailsWith(model.Embed(batch, MutableView(x.data(), {32, 5}).Transposed(), Executor()),
+                        {"contiguous"}, bad));
+  const Workspace workspace = Taken(model.encoder().MakeWorkspace(Batch{kStarts}));
   for (const OutputRows rows : {OutputRows::kFirst, OutputRows::kLast}) {
-    EXPECT_TRUE(model->Forward(batch, rows, view(x, 5), view(y, 2), *workspace, {}).ok());
-    ExpectError(model->Forward(batch, rows, view(x, 5), view(y, 3), *workspace, {}), bad,
-                {"[3, 32]", "[2, 32]"});
+    EXPECT_TRUE(model.Forward(batch, rows, view(x, 5), view(y, 2), workspace, {}).ok());
+    EXPECT_TRUE(FailsWith(model.Forward(batch, rows, view(x, 5), view(y, 3), workspace, {}),
+                          {"[3, 32]", "[2, 32]"}, bad));
   }
-  EXPECT_FALSE(model->has_head());
-  ExpectError(model->Logits(view(x, 2), view(y, 2), {}), ErrorCode::kUnsupported, {"no head"});
+  EXPECT_FALSE(model.has_head());
+  EXPECT_TRUE(
+      FailsWith(model.Logits(view(x, 2), view(y, 2), {}), {"no head"}, ErrorCode::kUnsupported));
 }
 
 }  // namespace

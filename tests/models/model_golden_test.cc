@@ -84,14 +84,11 @@ struct Outputs {
 class ModelGolden : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    const Result<Folder> folder = Folder::Open(Root() + "/" + GetParam());
-    ASSERT_TRUE(folder.ok()) << folder.status().message();
-    Result<TextModel> model = TextModel::Open(*folder, {}, &decisions_);
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    model_.emplace(*std::move(model));
-    Result<SafetensorsFile> file = SafetensorsFile::Open(folder->PathOf("expected.safetensors"));
-    ASSERT_TRUE(file.ok()) << file.status().message();
-    expected_.emplace(*std::move(file));
+    const Folder folder = Taken(Folder::Open(Root() + "/" + GetParam()));
+    TextModel model = Taken(TextModel::Open(folder, {}, &decisions_));
+    model_.emplace(std::move(model));
+    SafetensorsFile file = Taken(SafetensorsFile::Open(folder.PathOf("expected.safetensors")));
+    expected_.emplace(std::move(file));
     tokens_ = {As<int32_t, int32_t>(*expected_, "ids"),
                As<uint8_t, uint8_t>(*expected_, "type_ids"),
                As<size_t, int64_t>(*expected_, "seq_starts")};
@@ -208,10 +205,9 @@ class ModelGolden : public testing::TestWithParam<std::string> {
 };
 
 TEST_P(ModelGolden, AgreesWithTransformers) {
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
   double worst = 0;
-  for (const Executor& executor : {Executor(), pool->executor()}) {
+  for (const Executor& executor : {Executor(), pool.executor()}) {
     const Outputs out = Run(tokens_, executor);
     std::vector<std::pair<std::string, double>> errors = {
         {"embeddings", ErrorOfRows("embeddings", out.embeddings)}};
@@ -234,9 +230,8 @@ TEST_P(ModelGolden, AgreesWithTransformers) {
 }
 
 TEST_P(ModelGolden, ASequenceAloneHasTheBitsItHasInTheBatch) {
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok()) << pool.status().message();
-  const Outputs together = Run(tokens_, pool->executor());
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
+  const Outputs together = Run(tokens_, pool.executor());
   const size_t d_model = model_->d_model();
   const size_t labels = model_->labels().size();
   for (size_t b = 0; b + 1 < tokens_.starts.size(); ++b) {
@@ -254,11 +249,10 @@ TEST_P(ModelGolden, ASequenceAloneHasTheBitsItHasInTheBatch) {
 }
 
 TEST_P(ModelGolden, RowsThatAreWantedAloneHaveTheSameBits) {
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok()) << pool.status().message();
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
   const Outputs all = Run(tokens_, Executor());
   const size_t width = model_->hidden_width();
-  for (const Executor& executor : {Executor(), pool->executor()}) {
+  for (const Executor& executor : {Executor(), pool.executor()}) {
     const Outputs first = Run(tokens_, executor, OutputRows::kFirst);
     const Outputs last = Run(tokens_, executor, OutputRows::kLast);
     EXPECT_TRUE(SameBits(first.hidden.front(), all.hidden.front()));

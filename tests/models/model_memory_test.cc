@@ -69,8 +69,7 @@ TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
   ASSERT_TRUE(ModelFolder(ENCORE_TEST_DATA_DIR "/models/bert").Open().ok());
   const std::optional<size_t> before = ResidentFileBytes();
   if (!before) GTEST_SKIP() << "the system does not tell resident memory";
-  const Result<TextModel> model = folder.Open();
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextModel model = Taken(folder.Open());
   EXPECT_LE(*ResidentFileBytes(), *before + 2 * kMegabyte);
 
   // A few rows take a few pages, and those that the system reads around them.
@@ -80,9 +79,9 @@ TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
     std::vector<size_t> starts;
     for (size_t i = 0; i <= count; i += 100) starts.push_back(i);
     const TokenBatch batch{ids, {}, starts};
-    ASSERT_TRUE(model->CheckTokens(batch).ok());
+    ASSERT_TRUE(model.CheckTokens(batch).ok());
     std::vector<float> x(count * 32);
-    ASSERT_TRUE(model->Embed(batch, MutableView(x.data(), {count, 32}), Executor()).ok());
+    ASSERT_TRUE(model.Embed(batch, MutableView(x.data(), {count, 32}), Executor()).ok());
   };
   embed(100);
   EXPECT_LE(*ResidentFileBytes(), *before + 4 * kMegabyte);
@@ -132,10 +131,9 @@ TEST(ModelMemory, ThePeakIsThePackedWeightsAndALayer) {
     size_t packed = 0;
     const std::optional<size_t> peak = PeakOf([&] {
       const OpenOptions options{.precision = int8 ? Precision::kInt8 : Precision::kF32};
-      const Result<TextModel> model =
-          TextModel::Open(*internal::Folder::Open(folder.File("")), options, &decisions);
-      ASSERT_TRUE(model.ok()) << model.status().message();
-      packed = model->encoder().packed_bytes();
+      const TextModel model =
+          Taken(TextModel::Open(*internal::Folder::Open(folder.File("")), options, &decisions));
+      packed = model.encoder().packed_bytes();
     });
     if (!peak) GTEST_SKIP() << "the system does not tell the most resident memory";
     EXPECT_GE(packed, 2 * layer);

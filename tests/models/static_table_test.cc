@@ -107,21 +107,18 @@ TEST(StaticTableTest, MeansHaveTheBitsOfTheDefinition) {
         }
         const TemporaryFolder folder;
         ASSERT_TRUE(WriteSafetensors(folder.File("model.safetensors"), entries).ok());
-        const auto opened = internal::Folder::Open(folder.path().string());
-        ASSERT_TRUE(opened.ok());
-        const auto files = internal::WeightFiles::Open(*opened);
-        ASSERT_TRUE(files.ok()) << files.status().message();
+        const auto opened = Taken(internal::Folder::Open(folder.path().string()));
+        const auto files = Taken(internal::WeightFiles::Open(opened));
         std::vector<Decision> decisions;
-        const Result<StaticTable> table = StaticTable::Create(*files, &decisions);
-        ASSERT_TRUE(table.ok()) << table.status().message();
+        const StaticTable table = Taken(StaticTable::Create(files, &decisions));
         for (const size_t length : {0, 1, 2, 5, 8, 11, 31, 32, 33, 63, 64, 65, 100}) {
           std::vector<int32_t> ids;
           for (size_t i = 0; i < length; ++i) {
-            ids.push_back(static_cast<int32_t>((i * 13 + length) % table->vocab_size()));
+            ids.push_back(static_cast<int32_t>((i * 13 + length) % table.vocab_size()));
           }
           std::vector<float> mean(width);
-          table->Prefetch(ids);
-          table->Mean(ids, mean.data());
+          table.Prefetch(ids);
+          table.Mean(ids, mean.data());
           EXPECT_TRUE(SameBits(mean, DefinedMean(drawn, mapping, weights, ids))) << length;
         }
       }

@@ -8,10 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
 #include <limits>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -47,7 +45,7 @@ struct Call {
 class ForwardBadInput : public testing::Test {
  protected:
   testing::AssertionResult Refuses(const std::function<void(Call&)>& change,
-                                   std::initializer_list<std::string_view> parts) {
+                                   const std::vector<std::string>& parts) {
     Call c;
     change(c);
     const Status status = encoder_.Forward(c.batch, c.x, c.out, c.workspace, {}, c.taps);

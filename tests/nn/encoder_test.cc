@@ -151,9 +151,8 @@ TEST(Encoder, ConfigAndNames) {
   EXPECT_EQ(layer.attention_scale, 0.5);
   for (const Activation a : {Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
                              Activation::kSilu, Activation::kQuickGelu}) {
-    const Result<Activation> found = ActivationFromName(ActivationName(a));
-    ASSERT_TRUE(found.ok());
-    EXPECT_EQ(*found, a);
+    const Activation found = Taken(ActivationFromName(ActivationName(a)));
+    EXPECT_EQ(found, a);
   }
   EXPECT_TRUE(FailsWith(ActivationFromName("Relu"), {"activation is \"Relu\"", "wanted relu"}));
 }

@@ -230,11 +230,9 @@ TEST_F(PackedCacheTest, AChangeInPlaceIsFoundBeforeACall) {
   std::vector<float> x(2 * 72);
   const MutableView view(x.data(), {2, 72});
   const Workspace workspace = *encoder.MakeWorkspace({.seq_starts = starts});
-  const Status status = copy.Forward({.seq_starts = starts}, view, view, workspace);
-  EXPECT_EQ(status.code(), ErrorCode::kIo);
-  EXPECT_NE(status.message().find(".packed' was changed since it was opened: found 100 bytes"),
-            std::string::npos)
-      << status.message();
+  EXPECT_TRUE(FailsWith(copy.Forward({.seq_starts = starts}, view, view, workspace),
+                        {".packed' was changed since it was opened: found 100 bytes"},
+                        ErrorCode::kIo));
 }
 
 // The file's checksums tell a touch from a change.

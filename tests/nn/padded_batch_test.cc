@@ -49,28 +49,25 @@ class PaddingMask {
 
 TEST(PaddedBatch, StartsRowsAndPositions) {
   const PaddingMask mask({".x..x", "xxxxx", ".....", "xx.xx"});
-  const Result<PaddedBatch> padded = PaddedBatch::Create(4, 5, mask.view());
-  ASSERT_TRUE(padded.ok()) << padded.status().message();
-  EXPECT_EQ(padded->tokens(), 9u);
-  EXPECT_EQ(padded->sequences(), 4u);
-  const Batch batch = padded->batch();
+  const PaddedBatch padded = Taken(PaddedBatch::Create(4, 5, mask.view()));
+  EXPECT_EQ(padded.tokens(), 9u);
+  EXPECT_EQ(padded.sequences(), 4u);
+  const Batch batch = padded.batch();
   EXPECT_EQ(ToVector(batch.seq_starts.get()), (std::vector<size_t>{0, 3, 3, 8, 9}));
   EXPECT_EQ(ToVector(batch.positions), (std::vector<size_t>{0, 2, 3, 0, 1, 2, 3, 4, 2}));
-  EXPECT_EQ(ToVector(padded->rows()), (std::vector<size_t>{0, 2, 3, 10, 11, 12, 13, 14, 17}));
+  EXPECT_EQ(ToVector(padded.rows()), (std::vector<size_t>{0, 2, 3, 10, 11, 12, 13, 14, 17}));
 }
 
 TEST(PaddedBatch, NoMaskAndNoTokens) {
-  const Result<PaddedBatch> full = PaddedBatch::Create(2, 3);
-  ASSERT_TRUE(full.ok());
-  EXPECT_EQ(full->tokens(), 6u);
-  EXPECT_EQ(ToVector(full->batch().seq_starts.get()), (std::vector<size_t>{0, 3, 6}));
+  const PaddedBatch full = Taken(PaddedBatch::Create(2, 3));
+  EXPECT_EQ(full.tokens(), 6u);
+  EXPECT_EQ(ToVector(full.batch().seq_starts.get()), (std::vector<size_t>{0, 3, 6}));
   for (const auto& [b, s] : std::vector<std::pair<size_t, size_t>>{{0, 0}, {0, 5}, {5, 0}}) {
-    const Result<PaddedBatch> none = PaddedBatch::Create(b, s);
-    ASSERT_TRUE(none.ok());
-    EXPECT_EQ(none->tokens(), 0u);
-    EXPECT_EQ(none->sequences(), b);
-    EXPECT_TRUE(none->Pack({nullptr, {b, s, 4}}, {nullptr, {0, 4}}).ok());
-    EXPECT_TRUE(none->Unpack({nullptr, {0, 4}}, {nullptr, {b, s, 4}}).ok());
+    const PaddedBatch none = Taken(PaddedBatch::Create(b, s));
+    EXPECT_EQ(none.tokens(), 0u);
+    EXPECT_EQ(none.sequences(), b);
+    EXPECT_TRUE(none.Pack({nullptr, {b, s, 4}}, {nullptr, {0, 4}}).ok());
+    EXPECT_TRUE(none.Unpack({nullptr, {0, 4}}, {nullptr, {b, s, 4}}).ok());
   }
 }
 
@@ -89,11 +86,9 @@ TEST(PaddedBatch, FromTheMaskOfATokenizer) {
     EXPECT_EQ(ToVector(padded->rows()), (std::vector<size_t>{0, 2, 3, 10, 11, 12, 13, 14}));
   }
   // Columns that lie apart.
-  const Result<PaddedBatch> transposed =
-      PaddedBatch::FromAttentionMask({numbers.data(), {5, 3}, {1, 5}});
-  ASSERT_TRUE(transposed.ok());
-  EXPECT_EQ(ToVector(transposed->batch().seq_starts.get()),
-            (std::vector<size_t>{0, 2, 3, 5, 7, 8}));
+  const PaddedBatch transposed =
+      Taken(PaddedBatch::FromAttentionMask({numbers.data(), {5, 3}, {1, 5}}));
+  EXPECT_EQ(ToVector(transposed.batch().seq_starts.get()), (std::vector<size_t>{0, 2, 3, 5, 7, 8}));
   for (const Result<PaddedBatch>& none :
        {PaddedBatch::FromAttentionMask({numbers.data(), {0, 5}}),
         PaddedBatch::FromAttentionMask(0, 5, {}), PaddedBatch::FromAttentionMask(2, 0, {})}) {
@@ -121,12 +116,11 @@ TEST(PaddedBatch, BadMasksOfATokenizer) {
 
 TEST(PaddedBatch, PackAndUnpackWithStrides) {
   const PaddingMask mask({".x.", "xxx", "..x"});
-  const Result<PaddedBatch> padded = PaddedBatch::Create(3, 3, mask.view());
-  ASSERT_TRUE(padded.ok());
+  const PaddedBatch padded = Taken(PaddedBatch::Create(3, 3, mask.view()));
   const std::vector<float> x = RandomFloats(27 * 4, 1);
   const ConstView from(x.data(), {3, 3, 3}, {4, 12, 36});  // every axis somewhere else
   Guarded packed({4, 3}, {5, 1});
-  ASSERT_TRUE(padded->Pack(from, packed.view()).ok());
+  ASSERT_TRUE(padded.Pack(from, packed.view()).ok());
   EXPECT_TRUE(packed.Intact());
   const size_t rows[4][2] = {{0, 0}, {0, 2}, {2, 0}, {2, 1}};
   for (size_t t = 0; t < 4; ++t) {
@@ -135,7 +129,7 @@ TEST(PaddedBatch, PackAndUnpackWithStrides) {
     }
   }
   Guarded back({3, 3, 3}, {20, 6, 1});
-  ASSERT_TRUE(padded->Unpack(packed.view(), back.view()).ok());
+  ASSERT_TRUE(padded.Unpack(packed.view(), back.view()).ok());
   EXPECT_TRUE(back.Intact());
   for (size_t b = 0; b < 3; ++b) {
     for (size_t s = 0; s < 3; ++s) {
@@ -151,8 +145,7 @@ TEST(PaddedBatch, PackAndUnpackWithStrides) {
 TEST(PaddedBatch, HolesAreTheCompactedSequence) {
   const EncoderModel model({.d_model = 16, .num_heads = 2, .d_ff = 30});
   const PaddingMask mask({".x..xx.", "xxxxxxx", "......."});
-  const Result<PaddedBatch> padded = PaddedBatch::Create(3, 7, mask.view());
-  ASSERT_TRUE(padded.ok());
+  const PaddedBatch padded = Taken(PaddedBatch::Create(3, 7, mask.view()));
   std::vector<float> x = RandomFloats(21 * 16, 1);
   std::vector<float> compact;
   for (const size_t row : {0, 2, 3, 6}) {
@@ -162,9 +155,9 @@ TEST(PaddedBatch, HolesAreTheCompactedSequence) {
   x[1 * 16 + 3] = std::numeric_limits<float>::quiet_NaN();  // in a hole
   ForEachTarget([&](const std::string&) {
     const Encoder encoder = model.Make();
-    std::vector<float> packed(padded->tokens() * 16);
-    ASSERT_TRUE(padded->Pack({x.data(), {3, 7, 16}}, {packed.data(), {padded->tokens(), 16}}).ok());
-    const std::vector<float> y = Forward(encoder, padded->batch(), packed);
+    std::vector<float> packed(padded.tokens() * 16);
+    ASSERT_TRUE(padded.Pack({x.data(), {3, 7, 16}}, {packed.data(), {padded.tokens(), 16}}).ok());
+    const std::vector<float> y = Forward(encoder, padded.batch(), packed);
     const std::vector<size_t> starts = {0, 4};
     EXPECT_TRUE(SameBits({y.data(), 4 * 16}, Forward(encoder, Batch{starts}, compact)));
   });
@@ -174,10 +167,9 @@ TEST(PaddedBatch, HolesAreTheCompactedSequence) {
 TEST(PaddedBatch, MasksGoByPaddedPositions) {
   const EncoderModel model({.d_model = 16, .num_heads = 2, .d_ff = 30});
   const PaddingMask holes({".x..xx.x.", "xx.......", "........."});
-  const Result<PaddedBatch> padded = PaddedBatch::Create(3, 9, holes.view());
-  ASSERT_TRUE(padded.ok());
+  const PaddedBatch padded = Taken(PaddedBatch::Create(3, 9, holes.view()));
   const Masks masks(9, 9);
-  const size_t tokens = padded->tokens();
+  const size_t tokens = padded.tokens();
   const std::vector<float> x = RandomFloats(tokens * 16, 1);
   double worst = 0;
   for (const bool causal : {false, true}) {
@@ -185,7 +177,7 @@ TEST(PaddedBatch, MasksGoByPaddedPositions) {
     mask.causal = causal;
     mask.blocked = masks.blocked();
     mask.additive = masks.additive();
-    const Batch batch = padded->batch(mask);
+    const Batch batch = padded.batch(mask);
     ForEachTarget([&](const std::string&) {
       const std::vector<float> y = Forward(model.Make(), batch, x);
       for (size_t b = 0; b < 3; ++b) {
@@ -216,22 +208,21 @@ TEST(PaddedBatch, ErrorsNameTheView) {
         FailsWith(PaddedBatch::Create(SIZE_MAX - 1, 0), {"no memory"}, ErrorCode::kOutOfMemory));
   }
 
-  const Result<PaddedBatch> padded = PaddedBatch::Create(2, 3, mask.view());
-  ASSERT_TRUE(padded.ok());
+  const PaddedBatch padded = Taken(PaddedBatch::Create(2, 3, mask.view()));
   std::vector<float> x(100);
   Guarded packed({2, 4});
   Guarded back({2, 3, 4});
-  EXPECT_TRUE(FailsWith(padded->Pack({x.data(), {3, 2, 4}}, packed.view()),
+  EXPECT_TRUE(FailsWith(padded.Pack({x.data(), {3, 2, 4}}, packed.view()),
                         {"padded has shape [3, 2, 4]", "wanted [2, 3, 4]"}));
-  EXPECT_TRUE(FailsWith(padded->Pack({x.data(), {6, 4}}, packed.view()),
+  EXPECT_TRUE(FailsWith(padded.Pack({x.data(), {6, 4}}, packed.view()),
                         {"padded has shape [6, 4]", "rank 3"}));
-  EXPECT_TRUE(FailsWith(padded->Pack({x.data(), {2, 3, 5}}, packed.view()),
+  EXPECT_TRUE(FailsWith(padded.Pack({x.data(), {2, 3, 5}}, packed.view()),
                         {"packed has shape [2, 4]", "wanted [2, 5]"}));
-  EXPECT_TRUE(FailsWith(padded->Pack({x.data(), {2, 3, 4}}, {x.data(), {2, 4}, {0, 1}}),
+  EXPECT_TRUE(FailsWith(padded.Pack({x.data(), {2, 3, 4}}, {x.data(), {2, 4}, {0, 1}}),
                         {"packed is an output", "stride 0"}));
-  EXPECT_TRUE(FailsWith(padded->Unpack({x.data(), {3, 4}}, back.view()),
+  EXPECT_TRUE(FailsWith(padded.Unpack({x.data(), {3, 4}}, back.view()),
                         {"packed has shape [3, 4]", "wanted [2, 4]"}));
-  EXPECT_TRUE(FailsWith(padded->Unpack({x.data(), {2, 4}}, {x.data(), {2, 3, 4}, {0, 4, 1}}),
+  EXPECT_TRUE(FailsWith(padded.Unpack({x.data(), {2, 4}}, {x.data(), {2, 3, 4}, {0, 4, 1}}),
                         {"padded is an output", "stride 0"}));
   EXPECT_TRUE(packed.Untouched());
   EXPECT_TRUE(back.Untouched());

@@ -133,9 +133,8 @@ void ExpectLayer(const EncoderLayerWeights& layer, const Contents& contents,
 
 TEST(TorchWeights, OneLayerWithDefaults) {
   const Contents contents = OneLayer();
-  const Result<TorchWeights> weights = Load(contents);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
-  const EncoderConfig& config = weights->config();
+  const TorchWeights weights = Taken(Load(contents));
+  const EncoderConfig& config = weights.config();
   EXPECT_EQ(config.d_model, kModel);
   ASSERT_EQ(config.num_layers(), 1u);
   const LayerConfig& layer = config.layers[0];
@@ -146,18 +145,17 @@ TEST(TorchWeights, OneLayerWithDefaults) {
   EXPECT_EQ(layer.norm.type, NormType::kLayerNorm);
   EXPECT_EQ(layer.norm.epsilon, 1e-5);
   EXPECT_EQ(config.final_norm.type, NormType::kNone);
-  ASSERT_EQ(weights->weights().layers.size(), 1u);
-  ExpectLayer(weights->weights().layers[0], contents, "");
-  EXPECT_TRUE(weights->weights().norm.weight.empty());
-  EXPECT_TRUE(weights->weights().norm.bias.empty());
+  ASSERT_EQ(weights.weights().layers.size(), 1u);
+  ExpectLayer(weights.weights().layers[0], contents, "");
+  EXPECT_TRUE(weights.weights().norm.weight.empty());
+  EXPECT_TRUE(weights.weights().norm.bias.empty());
 }
 
 TEST(TorchWeights, WithoutBiases) {
   const Contents contents = OneLayer(false);
-  const Result<TorchWeights> weights = Load(contents);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
-  ExpectLayer(weights->weights().layers[0], contents, "");
-  EXPECT_TRUE(weights->weights().layers[0].linear1.bias.empty());
+  const TorchWeights weights = Taken(Load(contents));
+  ExpectLayer(weights.weights().layers[0], contents, "");
+  EXPECT_TRUE(weights.weights().layers[0].linear1.bias.empty());
 }
 
 TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
@@ -173,9 +171,8 @@ TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
                        {"bias", "True"},
                        {"batch_first", "False"},
                        {"dropout", "0.1"}};
-  const Result<TorchWeights> loaded = Load(contents);
-  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
-  const TorchWeights weights = *loaded;  // copies share
+  const TorchWeights loaded = Taken(Load(contents));
+  const TorchWeights weights = loaded;  // copies share
   ASSERT_EQ(weights.config().num_layers(), 12u);
   for (const LayerConfig& layer : weights.config().layers) {
     EXPECT_EQ(layer.num_heads, 3u);
@@ -198,12 +195,11 @@ TEST(TorchWeights, StackOfMoreThanTenLayersWithFinalNorm) {
 TEST(TorchWeights, OtherTypesStayAsTheyAre) {
   Contents contents = Stack(2);
   contents.dtype = DType::kF64;
-  const Result<TorchWeights> weights = Load(contents);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
+  const TorchWeights weights = Taken(Load(contents));
   for (size_t i = 0; i < 2; ++i) {
-    ExpectLayer(weights->weights().layers[i], contents, "layers." + std::to_string(i) + ".");
+    ExpectLayer(weights.weights().layers[i], contents, "layers." + std::to_string(i) + ".");
   }
-  ExpectContent(weights->weights().norm.bias, contents.dtype, contents.tensors["norm.bias"],
+  ExpectContent(weights.weights().norm.bias, contents.dtype, contents.tensors["norm.bias"],
                 "norm.bias");
 }
 
@@ -214,9 +210,8 @@ TEST(TorchWeights, FeedForwardUnderTheNamesOfASequence) {
     contents.Rename("linear1" + what, "ff.0" + what);
     contents.Rename("linear2" + what, "ff.2" + what);
   }
-  const Result<TorchWeights> weights = Load(contents);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
-  ExpectLayer(weights->weights().layers[0], plain, "");
+  const TorchWeights weights = Taken(Load(contents));
+  ExpectLayer(weights.weights().layers[0], plain, "");
 }
 
 TEST(TorchWeights, MetadataInItsManyForms) {
@@ -259,9 +254,8 @@ TEST(TorchWeights, MetadataInItsManyForms) {
   for (const auto& [key, value, holds] : forms) {
     Contents contents = OneLayer();
     contents.metadata[key] = value;
-    const Result<TorchWeights> weights = Load(contents);
-    ASSERT_TRUE(weights.ok()) << weights.status().message();
-    EXPECT_TRUE(holds(weights->config().layers[0])) << key << " " << value;
+    const TorchWeights weights = Taken(Load(contents));
+    EXPECT_TRUE(holds(weights.config().layers[0])) << key << " " << value;
   }
 }
 
@@ -273,9 +267,8 @@ TEST(TorchWeights, OverridesWinAndTheirMetadataIsNotRead) {
                                     .activation = Activation::kSilu,
                                     .norm_placement = NormPlacement::kPre,
                                     .epsilon = 0.5};
-  const Result<TorchWeights> weights = Load(contents, overrides);
-  ASSERT_TRUE(weights.ok()) << weights.status().message();
-  const LayerConfig& layer = weights->config().layers[0];
+  const TorchWeights weights = Taken(Load(contents, overrides));
+  const LayerConfig& layer = weights.config().layers[0];
   EXPECT_EQ(layer.num_heads, 3u);
   EXPECT_EQ(layer.activation, Activation::kSilu);
   EXPECT_EQ(layer.norm_placement, NormPlacement::kPre);
@@ -294,11 +287,7 @@ TEST(TorchWeights, BadOverrides) {
       {{.epsilon = nan}, "layer_norm_eps: found nan"},
   };
   for (const auto& [overrides, message] : cases) {
-    const Result<TorchWeights> weights = Load(OneLayer(), overrides);
-    ASSERT_FALSE(weights.ok()) << message;
-    EXPECT_EQ(weights.status().code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(weights.status().message().find(message), std::string::npos)
-        << weights.status().message();
+    EXPECT_TRUE(FailsWith(Load(OneLayer(), overrides), {message}));
   }
 }
 
@@ -335,21 +324,14 @@ TEST(TorchWeights, BadMetadata) {
   for (const auto& [key, value, message] : cases) {
     Contents contents = OneLayer();
     contents.metadata[key] = value;
-    const Result<TorchWeights> weights = Load(contents);
-    ASSERT_FALSE(weights.ok()) << message;
-    EXPECT_EQ(weights.status().code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(weights.status().message().find("/w: " + message), std::string::npos)
-        << weights.status().message();
+    EXPECT_TRUE(FailsWith(Load(contents), {"/w: " + message})) << message;
   }
   for (const std::string key : {"nhead", "activation"}) {
     Contents contents = OneLayer();
     contents.metadata.erase(key);
-    const Result<TorchWeights> weights = Load(contents);
-    ASSERT_FALSE(weights.ok()) << key;
-    EXPECT_NE(
-        weights.status().message().find("metadata " + key + ": found neither it nor an override"),
-        std::string::npos)
-        << weights.status().message();
+    EXPECT_TRUE(FailsWith(Load(contents),
+                          {"metadata " + key + ": found neither it nor an override"}, kAnyCode))
+        << key;
   }
 }
 
@@ -427,13 +409,7 @@ TEST(TorchWeights, BadTensors) {
   for (const auto& [bend, message] : cases) {
     Contents contents = Stack(2);
     bend(&contents);
-    const Result<TorchWeights> weights = Load(contents);
-    ASSERT_FALSE(weights.ok()) << message;
-    EXPECT_EQ(weights.status().code(), ErrorCode::kInvalidArgument) << message;
-    EXPECT_NE(weights.status().message().find("/w: "), std::string::npos)
-        << weights.status().message();
-    EXPECT_NE(weights.status().message().find(message), std::string::npos)
-        << weights.status().message();
+    EXPECT_TRUE(FailsWith(Load(contents), {"/w: ", message}));
   }
 }
 

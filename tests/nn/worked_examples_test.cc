@@ -191,15 +191,14 @@ TEST(WorkedExamples, TheBlock) {
   const EncoderModel model(config);
   const Shape shape(batch, seq, config.d_model);
   const std::vector<float> x = RandomFloats(*shape.NumElements(), 7);
-  const Result<PaddedBatch> padded = PaddedBatch::Create(batch, seq);
-  ASSERT_TRUE(padded.ok());
+  const PaddedBatch padded = Taken(PaddedBatch::Create(batch, seq));
   std::vector<reference::EncoderResult<double>> want;
   for (size_t b = 0; b < batch; ++b) {
     want.push_back(
         reference::Encode<double>(config, model.weights(), ConstView(x.data(), shape)[b]));
   }
   ForEachTarget([&](const std::string&) {
-    const std::vector<float> y = Forward(model.Make(), padded->batch(), x, Executor::OpenMP());
+    const std::vector<float> y = Forward(model.Make(), padded.batch(), x, Executor::OpenMP());
     for (size_t b = 0; b < batch; ++b) {
       EXPECT_TRUE(Near(std::span(y).subspan(b * seq * config.d_model, seq * config.d_model),
                        want[b].y.data, kTolerance));

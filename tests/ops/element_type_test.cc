@@ -148,12 +148,11 @@ TEST(ElementType, Bf16ThroughTheSameLoops) {
         const std::vector<float> weight = RandomFloats(n * k + 1, 1);
         const std::vector<float> bias = RandomFloats(n, 2);
         const std::vector<float> x = RandomFloats(m * k + 1, 3);
-        const Result<PackedMatrix> packed = PackedMatrix::Create(
+        const PackedMatrix packed = Taken(PackedMatrix::Create(
             WeightSource::One(ConstView(weight.data(), {n, k}), ConstView(bias.data(), Shape(n))),
-            Bf16Kernel());
-        ASSERT_TRUE(packed.ok());
-        EXPECT_EQ(packed->view().packed_bytes(), (k + 1) / 2 * 2 * ((n + 3) / 4 * 4) * 2);
-        CheckProduct(*packed, x, m, k, nullptr, Chains(x, weight.data(), bias.data(), m, n, k));
+            Bf16Kernel()));
+        EXPECT_EQ(packed.view().packed_bytes(), (k + 1) / 2 * 2 * ((n + 3) / 4 * 4) * 2);
+        CheckProduct(packed, x, m, k, nullptr, Chains(x, weight.data(), bias.data(), m, n, k));
         if (testing::Test::HasFatalFailure()) return;
       }
     }
@@ -177,10 +176,9 @@ TEST(ElementType, WeightsArePackedFromTheirPlaceLikewise) {
                 WeightPart{WeightView(DType::kBF16, stored.data() + 9 * kK, {kN - 9, kK}), {}}},
       .num_parts = 2,
       .output_scale = ConstView(scale.data(), Shape(kN))};
-  const Result<PackedMatrix> packed = PackedMatrix::Create(source, Bf16Kernel());
-  ASSERT_TRUE(packed.ok());
+  const PackedMatrix packed = Taken(PackedMatrix::Create(source, Bf16Kernel()));
   const std::vector<float> x = RandomFloats(6 * kK, 3);
-  CheckProduct(*packed, x, 6, kK, nullptr, Chains(x, weight.data(), bias.data(), 6, kN, kK));
+  CheckProduct(packed, x, 6, kK, nullptr, Chains(x, weight.data(), bias.data(), 6, kN, kK));
 }
 
 void Multiply(const float* gate, size_t ld_gate, float* c, size_t ldc, size_t rows, size_t cols) {
@@ -203,12 +201,11 @@ TEST(ElementType, GatedPairs) {
         source.parts[half] = {ConstView(weight.data() + half * n * k, {n, k}),
                               ConstView(bias.data() + half * n, Shape(n))};
       }
-      const Result<PackedMatrix> packed = PackedMatrix::Create(source, Bf16Kernel());
-      ASSERT_TRUE(packed.ok());
+      const PackedMatrix packed = Taken(PackedMatrix::Create(source, Bf16Kernel()));
       const std::vector<float> gate = Chains(x, weight.data(), bias.data(), kM, n, k);
       std::vector<float> want = Chains(x, weight.data() + n * k, bias.data() + n, kM, n, k);
       Multiply(gate.data(), n, want.data(), n, kM, n);
-      CheckProduct(*packed, x, kM, k, &Multiply, want);
+      CheckProduct(packed, x, kM, k, &Multiply, want);
     }
   }
 }

@@ -266,9 +266,8 @@ TEST(GemmBlock, GatedPairsOfPanels) {
             source.parts[half] = {ConstView(weights.data() + half * n * k, {n, k}),
                                   ConstView(bias.data() + half * n, Shape(n))};
           }
-          const Result<PackedMatrix> packed = PackedMatrix::Create(source);
-          ASSERT_TRUE(packed.ok());
-          const bool fma = reference::TargetHasFma(packed->view().kernel->target);
+          const PackedMatrix packed = Taken(PackedMatrix::Create(source));
+          const bool fma = reference::TargetHasFma(packed.view().kernel->target);
           std::vector<float> want[2];
           for (size_t half = 0; half < 2; ++half) {
             for (size_t i = 0; i < m; ++i) {
@@ -289,7 +288,7 @@ TEST(GemmBlock, GatedPairsOfPanels) {
             Guarded c({m, n}, {ldc, 1});
             GemmArgs args{};
             args.a = InputRows::Of(ConstRows{x.data(), k});
-            args.b = packed->view();
+            args.b = packed.view();
             args.c = {c.view().data(), static_cast<size_t>(ldc)};
             args.gated = &GateTile;
             const size_t panels = args.b.panels();

@@ -381,12 +381,11 @@ void CheckExtremes(const GemmKernel& kernel, size_t m, size_t n, size_t k, unsig
   }
   WeightSource source = WeightSource::One(WeightView(DType::kI8, weights.data(), {n, k}));
   source.parts[0].scale = ConstView(ones.data(), Shape(n));
-  const Result<PackedMatrix> packed = PackedMatrix::Create(source, kernel);
-  ASSERT_TRUE(packed.ok());
+  const PackedMatrix packed = Taken(PackedMatrix::Create(source, kernel));
   Guarded c({m, n});
   GemmArgs args{};
   args.a = {a.data(), lda * kernel.a_bytes, quant.data()};
-  args.b = packed->view();
+  args.b = packed.view();
   args.c = {c.view().data(), n};
   GemmBlock(args, blocking, 0, m, 0, args.b.panels());
   for (size_t i = 0; i < m; ++i) {
@@ -440,14 +439,13 @@ TEST(GemmTypes, NanStaysInItsRow) {
     std::vector<float> x = RandomFloats(kM * kK, 1);
     x[2 * kK + 30] = std::numeric_limits<float>::quiet_NaN();
     x[4 * kK] = -std::numeric_limits<float>::infinity();
-    const Result<PackedMatrix> packed =
-        PackedMatrix::Create(WeightSource::One(ConstView(weights.data(), {kN, kK})), kernel);
-    ASSERT_TRUE(packed.ok());
+    const PackedMatrix packed =
+        Taken(PackedMatrix::Create(WeightSource::One(ConstView(weights.data(), {kN, kK})), kernel));
     const RowsOfA rows(kernel, x, kM, kK);
     Guarded c({kM, kN});
     GemmArgs args{};
     args.a = rows.rows();
-    args.b = packed->view();
+    args.b = packed.view();
     args.c = {c.view().data(), kN};
     GemmBlock(args, {128, 1024}, 0, kM, 0, args.b.panels());
     for (size_t i = 0; i < kM; ++i) {

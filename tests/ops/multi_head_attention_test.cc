@@ -6,10 +6,8 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdio>
-#include <initializer_list>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -200,7 +198,7 @@ TEST(MultiHeadAttention, ErrorsNameTheTensor) {
     MultiHeadAttentionWeights w;
     AttentionOptions options;
   };
-  const auto fails = [&](const auto& change, std::initializer_list<std::string_view> parts) {
+  const auto fails = [&](const auto& change, const std::vector<std::string>& parts) {
     Call c;
     c.w = p.Weights(2, true);
     change(c);

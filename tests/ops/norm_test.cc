@@ -319,8 +319,7 @@ TEST(Norm, RefusesBadArguments) {
   const ConstView x(memory.data(), Shape{2, 4});
   const ConstView good(memory.data(), Shape{4});
   const auto refused = [](const Status& status, const char* word) {
-    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(status.message().find(word), std::string::npos) << status.message();
+    EXPECT_TRUE(FailsWith(status, {word}));
   };
   refused(LayerNorm(x, ConstView(memory.data(), Shape{5}), good, 1e-5, y.view()), "weight");
   refused(LayerNorm(x, good, ConstView(memory.data(), Shape{1, 4}), 1e-5, y.view()), "bias");

@@ -44,17 +44,16 @@ TEST(PackedLinear, TheSameBitsAsMatMul) {
   ForEachTarget([&](const std::string&) {
     for (const Layer& layer : {Layer(1, 1), Layer(100, 60), Layer(49, 1100)}) {
       for (const bool with_bias : {false, true}) {
-        const Result<PackedLinear> linear =
-            PackedLinear::Create(layer.weight(), with_bias ? layer.bias() : ConstView());
-        ASSERT_TRUE(linear.ok()) << linear.status().message();
-        EXPECT_EQ(linear->in_features(), layer.in);
-        EXPECT_EQ(linear->out_features(), layer.out);
+        const PackedLinear linear =
+            Taken(PackedLinear::Create(layer.weight(), with_bias ? layer.bias() : ConstView()));
+        EXPECT_EQ(linear.in_features(), layer.in);
+        EXPECT_EQ(linear.out_features(), layer.out);
         for (const size_t m : {1, 5, 33, 130}) {
           const std::vector<float> x = RandomFloats(m * layer.in, 3);
           const std::vector<float> want = layer.ByMatMul(x, with_bias);
           for (const auto& [name, executor] : executors) {
             Guarded y({m, layer.out});
-            const Status status = linear->Apply({x.data(), {m, layer.in}}, y.view(), executor);
+            const Status status = linear.Apply({x.data(), {m, layer.in}}, y.view(), executor);
             ASSERT_TRUE(status.ok()) << status.message();
             ASSERT_TRUE(SameBits(Elements(y.view()), want)) << name;
             ASSERT_TRUE(y.Intact());
@@ -68,8 +67,7 @@ TEST(PackedLinear, TheSameBitsAsMatMul) {
 TEST(PackedLinear, ViewsWithStrides) {
   ForEachTarget([](const std::string&) {
     const Layer layer(21, 13);
-    const Result<PackedLinear> linear = PackedLinear::Create(layer.weight(), layer.bias());
-    ASSERT_TRUE(linear.ok());
+    const PackedLinear linear = Taken(PackedLinear::Create(layer.weight(), layer.bias()));
     const size_t m = 10;
     const std::vector<float> x = RandomFloats(m * 13, 3);
     const std::vector<float> want = layer.ByMatMul(x, true);
@@ -81,7 +79,7 @@ TEST(PackedLinear, ViewsWithStrides) {
          {TensorView<float>::Strides{30, 1}, {1, 17}, {-30, 1}, {60, 2}}) {
       Guarded y({m, 21}, strides);
       ASSERT_TRUE(
-          linear->Apply({columns.data(), {m, 13}, {1, static_cast<ptrdiff_t>(m)}}, y.view()).ok());
+          linear.Apply({columns.data(), {m, 13}, {1, static_cast<ptrdiff_t>(m)}}, y.view()).ok());
       ASSERT_TRUE(SameBits(Elements(y.view()), want));
       ASSERT_TRUE(y.Intact());
     }
@@ -146,19 +144,18 @@ TEST(PackedLinear, ErrorsNameTheView) {
   // No elements, however many rows: nothing to do.
   EXPECT_TRUE(PackedLinear::Create({nullptr, {size_t{1} << 60, 0}}).ok());
 
-  const Result<PackedLinear> linear = PackedLinear::Create(layer.weight());
-  ASSERT_TRUE(linear.ok());
+  const PackedLinear linear = Taken(PackedLinear::Create(layer.weight()));
   std::vector<float> x(100);
   Guarded y({4, 6});
-  EXPECT_TRUE(FailsWith(linear->Apply({x.data(), {4, 6}}, y.view()),
+  EXPECT_TRUE(FailsWith(linear.Apply({x.data(), {4, 6}}, y.view()),
                         {"x has shape [4, 6]", "wanted [4, 5]"}));
   EXPECT_TRUE(
-      FailsWith(linear->Apply({x.data(), Shape(5)}, y.view()), {"x has shape [5]", "rank 2"}));
-  EXPECT_TRUE(FailsWith(linear->Apply({x.data(), {3, 5}}, y.view()),
+      FailsWith(linear.Apply({x.data(), Shape(5)}, y.view()), {"x has shape [5]", "rank 2"}));
+  EXPECT_TRUE(FailsWith(linear.Apply({x.data(), {3, 5}}, y.view()),
                         {"y has shape [4, 6]", "wanted [3, 6]"}));
   EXPECT_TRUE(
-      FailsWith(linear->Apply({x.data(), {4, 5}}, {x.data(), {4, 6}, {0, 1}}), {"y is an output"}));
-  EXPECT_TRUE(FailsWith(linear->Apply({x.data() + 3, {4, 5}}, {x.data(), {4, 6}}),
+      FailsWith(linear.Apply({x.data(), {4, 5}}, {x.data(), {4, 6}, {0, 1}}), {"y is an output"}));
+  EXPECT_TRUE(FailsWith(linear.Apply({x.data() + 3, {4, 5}}, {x.data(), {4, 6}}),
                         {"y of shape [4, 6]", "shares memory with x"}));
   EXPECT_TRUE(y.Untouched());
 

@@ -110,20 +110,18 @@ std::span<const float> Panel(const PackedView& view, size_t p, size_t half, size
 // `bias` ([n] or empty). Gated: of two such matrices one under another, in pairs of panels.
 void CheckPacked(const WeightSource& source, const std::vector<float>& rows, size_t k,
                  const std::vector<float>& bias) {
-  const Result<PackedMatrix> packed = PackedMatrix::Create(source);
-  ASSERT_TRUE(packed.ok()) << packed.status().message();
-  const PackedView& view = packed->view();
+  const PackedMatrix packed = Taken(PackedMatrix::Create(source));
+  const PackedView& view = packed.view();
   const size_t halves = source.gated ? 2 : 1;
   const size_t n = rows.size() / k / halves;
   ASSERT_EQ(view.n, n);
   ASSERT_EQ(view.k, k);
   ASSERT_EQ(view.bias != nullptr, !bias.empty());
   for (size_t half = 0; half < halves; ++half) {
-    const Result<PackedMatrix> plain = PackedMatrix::Create(WeightSource::One(
+    const PackedMatrix plain = Taken(PackedMatrix::Create(WeightSource::One(
         ConstView(rows.data() + half * n * k, {n, k}),
-        bias.empty() ? ConstView() : ConstView(bias.data() + half * n, Shape(n))));
-    ASSERT_TRUE(plain.ok());
-    const PackedView& want = plain->view();
+        bias.empty() ? ConstView() : ConstView(bias.data() + half * n, Shape(n)))));
+    const PackedView& want = plain.view();
     ASSERT_EQ(view.nr(), want.nr());
     ASSERT_EQ(view.panels(), want.panels());
     for (size_t p = 0; p < view.panels(); ++p) {
@@ -139,12 +137,11 @@ void CheckPacked(const WeightSource& source, const std::vector<float>& rows, siz
   // The plain matrix itself has element (k, n) where the layout says.
   WeightSource first{.parts = {source.parts[0]}, .num_parts = 1};
   first.parts[0].bias = {};
-  const Result<PackedMatrix> one = PackedMatrix::Create(first);
-  ASSERT_TRUE(one.ok());
+  const PackedMatrix one = Taken(PackedMatrix::Create(first));
   float element;
   ReadRows(first, 0, 1, k - 1, 1, &element, 1);
   EXPECT_EQ(std::bit_cast<uint32_t>(
-                Panel(one->view(), 0, 0, k * one->view().nr())[(k - 1) * one->view().panel_ld(0)]),
+                Panel(one.view(), 0, 0, k * one.view().nr())[(k - 1) * one.view().panel_ld(0)]),
             std::bit_cast<uint32_t>(element));
 }
 
@@ -273,9 +270,8 @@ TEST(WeightSource, PairsFillTheirMemory) {
   WeightSource source{.parts = {WeightPart{weight.view(), {}}, WeightPart{weight.view(), {}}},
                       .num_parts = 2,
                       .gated = true};
-  const Result<PackedMatrix> packed = PackedMatrix::Create(source);
-  ASSERT_TRUE(packed.ok());
-  const PackedView& view = packed->view();
+  const PackedMatrix packed = Taken(PackedMatrix::Create(source));
+  const PackedView& view = packed.view();
   const auto* at = static_cast<const std::byte*>(view.data);
   for (size_t p = 0; p < view.panels(); ++p) {
     for (size_t half = 0; half < 2; ++half) {

@@ -17,6 +17,7 @@
 #include "engine/platform/thread_team.h"
 #include "reference/encoder_model.h"
 #include "tests/support/executors.h"
+#include "tests/support/results.h"
 
 namespace encore {
 namespace {
@@ -110,11 +111,10 @@ TEST(CallStopTest, AnEncoderIsStoppedAtAnyMomentAndGoesOn) {
   std::vector<float> y(x.size());
   for (const auto& [name, executor] : Executors()) {
     SCOPED_TRACE(name);
-    Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
-    ASSERT_TRUE(workspace.ok()) << workspace.status();
+    Workspace workspace = Taken(encoder.MakeWorkspace(batch, executor));
     const auto forward = [&](const Executor& with) {
       return encoder.Forward(batch, ConstView(x.data(), {kTokens, size_t{64}}),
-                             MutableView(y.data(), {kTokens, size_t{64}}), *workspace, with);
+                             MutableView(y.data(), {kTokens, size_t{64}}), workspace, with);
     };
     int stopped = 0;
     for (int microseconds = 0; microseconds < 1000; microseconds += 100) {

@@ -17,6 +17,7 @@
 #include "encore/status.h"
 #include "encore/thread_pool.h"
 #include "engine/base/checksum.h"
+#include "tests/support/results.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -26,8 +27,7 @@ TEST(ChecksumInPiecesTest, IsOfThePiecesOneByOne) {
   std::mt19937 draw(1);
   std::vector<std::byte> all(3 * kMiB + 5);
   for (std::byte& byte : all) byte = static_cast<std::byte>(draw());
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3});
-  ASSERT_TRUE(pool.ok());
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 3}));
   for (const size_t size : {size_t{0}, size_t{1}, kMiB - 1, kMiB, kMiB + 1, 2 * kMiB, all.size()}) {
     const std::span<const std::byte> bytes = std::span(all).first(size);
     std::vector<uint64_t> pieces;
@@ -36,7 +36,7 @@ TEST(ChecksumInPiecesTest, IsOfThePiecesOneByOne) {
     }
     const uint64_t wanted = ChecksumOf(std::as_bytes(std::span(pieces)));
     EXPECT_EQ(ChecksumInPieces(Executor::Inline(), bytes), wanted) << size;
-    EXPECT_EQ(ChecksumInPieces(pool->executor(), bytes), wanted) << size;
+    EXPECT_EQ(ChecksumInPieces(pool.executor(), bytes), wanted) << size;
   }
 }
 

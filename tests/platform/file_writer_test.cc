@@ -65,17 +65,16 @@ class FileWriterTest : public testing::TestWithParam<Temporary> {
 
 TEST_P(FileWriterTest, AppearsAtTheEndAndReplacesWhole) {
   for (const std::string_view text : {"first", "the second, which is longer", "3rd"}) {
-    Result<FileWriter> writer = FileWriter::Create(path_, GetParam());
-    ASSERT_TRUE(writer.ok()) << writer.status();
+    FileWriter writer = Taken(FileWriter::Create(path_, GetParam()));
     const bool replaces = text != "first";
     const std::string before = replaces ? Content(path_) : "";
-    ASSERT_TRUE(writer->Write(Bytes(text)).ok());
-    ASSERT_TRUE(writer->Replace(0, Bytes("*")).ok());
+    ASSERT_TRUE(writer.Write(Bytes(text)).ok());
+    ASSERT_TRUE(writer.Replace(0, Bytes("*")).ok());
     EXPECT_EQ(fs::exists(path_), replaces);
     if (replaces) {
       EXPECT_EQ(Content(path_), before);
     }
-    const Status status = writer->Commit();
+    const Status status = writer.Commit();
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(Content(path_), "*" + std::string(text.substr(1)));
     EXPECT_EQ(folder_.List(), Names{"f"});
@@ -85,10 +84,9 @@ TEST_P(FileWriterTest, AppearsAtTheEndAndReplacesWhole) {
 TEST_P(FileWriterTest, WithoutCommitNothingChanges) {
   WriteBytes(path_, Bytes("old"));
   {
-    Result<FileWriter> writer = FileWriter::Create(path_, GetParam());
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE(writer->Write(Bytes("new")).ok());
-    FileWriter moved = *std::move(writer);
+    FileWriter writer = Taken(FileWriter::Create(path_, GetParam()));
+    ASSERT_TRUE(writer.Write(Bytes("new")).ok());
+    FileWriter moved = std::move(writer);
     ASSERT_TRUE(moved.Write(Bytes("newer")).ok());
   }
   EXPECT_EQ(Content(path_), "old");
@@ -99,9 +97,8 @@ TEST_P(FileWriterTest, PermissionsAreThoseOfTheOldFileOrTheUsual) {
   constexpr auto kUsual = fs::perms::owner_read | fs::perms::owner_write | fs::perms::group_read |
                           fs::perms::others_read;
   const auto write = [&] {
-    Result<FileWriter> writer = FileWriter::Create(path_, GetParam());
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE(writer->Commit().ok());
+    FileWriter writer = Taken(FileWriter::Create(path_, GetParam()));
+    ASSERT_TRUE(writer.Commit().ok());
   };
   const mode_t mask = ::umask(022);
   write();
@@ -115,10 +112,9 @@ TEST_P(FileWriterTest, PermissionsAreThoseOfTheOldFileOrTheUsual) {
 TEST_P(FileWriterTest, WritersOfOnePathDoNotMeet) {
   std::vector<FileWriter> writers;
   for (int i = 0; i < 3; ++i) {
-    Result<FileWriter> writer = FileWriter::Create(path_, GetParam());
-    ASSERT_TRUE(writer.ok()) << writer.status();
-    ASSERT_TRUE(writer->Write(Bytes(std::to_string(i))).ok());
-    writers.push_back(*std::move(writer));
+    FileWriter writer = Taken(FileWriter::Create(path_, GetParam()));
+    ASSERT_TRUE(writer.Write(Bytes(std::to_string(i))).ok());
+    writers.push_back(std::move(writer));
   }
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(writers[static_cast<size_t>(i)].Commit().ok());
@@ -169,8 +165,7 @@ TEST(FileWriterNameTest, NamesAreRandom) {
   const TemporaryFolder folder;
   std::vector<std::string> all;
   for (int i = 0; i < 4; ++i) {
-    Result<FileWriter> writer = FileWriter::Create(folder.File("f"), Temporary::kNamed);
-    ASSERT_TRUE(writer.ok()) << writer.status();
+    FileWriter writer = Taken(FileWriter::Create(folder.File("f"), Temporary::kNamed));
     ASSERT_EQ(folder.List().size(), 1u);
     all.push_back(folder.List().front());
     EXPECT_TRUE(all.back().starts_with(".encore-")) << all.back();

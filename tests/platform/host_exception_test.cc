@@ -15,6 +15,7 @@
 #include "encore/ops.h"
 #include "reference/caller_modes.h"
 #include "reference/encoder_model.h"
+#include "tests/support/results.h"
 
 namespace encore {
 namespace {
@@ -65,11 +66,10 @@ TEST(HostExceptionTest, LeavesEncoderAndWorkspaceAsTheyWere) {
   std::vector<float> y(x.size());
   ThrowingHost<HostStopped> host;
   const Executor executor = Executor::HostPool(3, host);
-  Result<Workspace> workspace = encoder.MakeWorkspace(batch, executor);
-  ASSERT_TRUE(workspace.ok()) << workspace.status();
+  Workspace workspace = Taken(encoder.MakeWorkspace(batch, executor));
   const auto forward = [&] {
     return encoder.Forward(batch, ConstView(x.data(), {kTokens, size_t{32}}),
-                           MutableView(y.data(), {kTokens, size_t{32}}), *workspace, executor);
+                           MutableView(y.data(), {kTokens, size_t{32}}), workspace, executor);
   };
   const std::vector<float> want = Forward(encoder, batch, x);
   for (size_t loop = 0;; ++loop) {

@@ -30,8 +30,7 @@ TEST(PathCheckTest, ZeroBytesAreRefusedByName) {
   const std::string bad_file = file + std::string("\0.old", 5);
   const std::string bad_folder = folder.path().string() + std::string("\0/x", 3);
   const auto refused = [](const Status& status, const char* what) {
-    EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument) << what << ": " << status;
-    EXPECT_NE(status.message().find("has a zero byte at "), std::string::npos) << what << status;
+    EXPECT_TRUE(FailsWith(status, {"has a zero byte at "})) << what;
     EXPECT_EQ(status.message().find('\0'), std::string::npos) << what;
   };
   refused(MappedFile::Open(bad_file).status(), "MappedFile::Open");

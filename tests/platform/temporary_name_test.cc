@@ -66,11 +66,10 @@ TEST_F(TemporaryNameTest, WhatIsHeldStaysUntilItIsReleased) {
   const int held = ::open(folder_.File(".encore-1.tmp").c_str(), O_RDONLY);
   ASSERT_TRUE(HoldTemporary(held));
   {
-    Result<FileWriter> writer = FileWriter::Create(folder_.File("f"), Temporary::kNamed);
-    ASSERT_TRUE(writer.ok()) << writer.status();
+    FileWriter writer = Taken(FileWriter::Create(folder_.File("f"), Temporary::kNamed));
     RemoveAbandoned(folder_.path());
     EXPECT_EQ(Names().size(), 2u);
-    ASSERT_TRUE(writer->Commit().ok());
+    ASSERT_TRUE(writer.Commit().ok());
   }
   EXPECT_EQ(Names(), (NameSet{".encore-1.tmp", "f"}));
   ::close(held);

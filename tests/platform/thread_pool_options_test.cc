@@ -15,6 +15,7 @@
 #include "encore/executor.h"
 #include "encore/thread_pool.h"
 #include "gtest/gtest.h"
+#include "tests/support/results.h"
 
 #if defined(__linux__) && !defined(__ANDROID__)
 #include <pthread.h>
@@ -92,13 +93,12 @@ void Call(const ThreadPool& pool) {
 
 TEST(ThreadPoolOptionsTest, TheHookRunsOnceOnEachThread) {
   Roll roll;
-  Result<ThreadPool> pool =
-      ThreadPool::Create({.threads = 3, .on_start = [&](int thread) { roll.Add(thread); }});
-  ASSERT_TRUE(pool.ok()) << pool.status();
-  Call(*pool);
+  ThreadPool pool =
+      Taken(ThreadPool::Create({.threads = 3, .on_start = [&](int thread) { roll.Add(thread); }}));
+  Call(pool);
   ASSERT_EQ(roll.Wait(2).size(), 2u);
-  for (int i = 0; i < 100; ++i) Call(*pool);
-  { const ThreadPool ended = *std::move(pool); }
+  for (int i = 0; i < 100; ++i) Call(pool);
+  { const ThreadPool ended = std::move(pool); }
   const std::vector<Roll::Entry> entries = roll.Wait(2);
   ASSERT_EQ(entries.size(), 2u) << "never again";
   EXPECT_EQ(entries[0].thread, 1);
@@ -109,9 +109,7 @@ TEST(ThreadPoolOptionsTest, TheHookRunsOnceOnEachThread) {
 
 TEST(ThreadPoolOptionsTest, CoresAreChecked) {
   for (const std::vector<int>& cores : {std::vector<int>{0}, {0, 0, 0}, {0, -1}, {0, 1 << 20}}) {
-    const Result<ThreadPool> pool = ThreadPool::Create({.threads = 3, .cores = cores});
-    ASSERT_FALSE(pool.ok());
-    EXPECT_NE(pool.status().message().find("cores"), std::string::npos) << pool.status();
+    EXPECT_TRUE(FailsWith(ThreadPool::Create({.threads = 3, .cores = cores}), {"cores"}, kAnyCode));
   }
   EXPECT_EQ(ThreadPool::Create({.threads = 3, .cores = {0}}).status().message(),
             "cores has 1 entries; wanted 2, one for each thread of 3 but the caller's");
@@ -121,9 +119,8 @@ TEST(ThreadPoolOptionsTest, CoresAreChecked) {
 
 TEST(ThreadPoolOptionsTest, ThreadsHaveTheName) {
   Roll roll;
-  const Result<ThreadPool> pool = ThreadPool::Create(
-      {.threads = 2, .name = "a name of more than 15", .on_start = [&](int t) { roll.Add(t); }});
-  ASSERT_TRUE(pool.ok()) << pool.status();
+  const ThreadPool pool = Taken(ThreadPool::Create(
+      {.threads = 2, .name = "a name of more than 15", .on_start = [&](int t) { roll.Add(t); }}));
   const std::vector<Roll::Entry> entries = roll.Wait(1);
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_EQ(entries[0].name, "a name of more ");
@@ -134,14 +131,13 @@ TEST(ThreadPoolOptionsTest, ThreadsRunOnTheirCores) {
   ASSERT_FALSE(cores.empty());
   const std::vector<int> wanted = {cores.back(), cores.front()};
   Roll roll;
-  const Result<ThreadPool> pool = ThreadPool::Create(
-      {.threads = 3, .cores = wanted, .on_start = [&](int thread) { roll.Add(thread); }});
-  ASSERT_TRUE(pool.ok()) << pool.status();
+  const ThreadPool pool = Taken(ThreadPool::Create(
+      {.threads = 3, .cores = wanted, .on_start = [&](int thread) { roll.Add(thread); }}));
   const std::vector<Roll::Entry> entries = roll.Wait(2);
   ASSERT_EQ(entries.size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(entries[i].cores, std::vector<int>{wanted[i]});
-    Call(*pool);
+    Call(pool);
     EXPECT_EQ(Roll::CoresOf(entries[i].handle), std::vector<int>{wanted[i]}) << "after a call";
   }
 }
@@ -157,12 +153,11 @@ class ThreadMasksTest : public testing::Test {
   void MakePool(bool keep_off_caller) {
     pool_.reset();
     roll_ = std::make_unique<Roll>();
-    Result<ThreadPool> made =
+    ThreadPool made = Taken(
         ThreadPool::Create({.threads = 2,
                             .keep_off_caller = keep_off_caller,
-                            .on_start = [roll = roll_.get()](int thread) { roll->Add(thread); }});
-    ASSERT_TRUE(made.ok()) << made.status();
-    pool_ = std::make_unique<ThreadPool>(*std::move(made));
+                            .on_start = [roll = roll_.get()](int thread) { roll->Add(thread); }}));
+    pool_ = std::make_unique<ThreadPool>(std::move(made));
     const std::vector<Roll::Entry> entries = roll_->Wait(1);
     ASSERT_EQ(entries.size(), 1u);
     worker_ = entries[0].handle;

@@ -25,6 +25,7 @@
 #include "gtest/gtest.h"
 #include "reference/host_pool.h"
 #include "tests/support/cpu_time.h"
+#include "tests/support/results.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/watchdog.h"
 
@@ -70,10 +71,7 @@ constexpr int kTasksOfACall = 7;
 
 TEST_F(ThreadPoolTest, CreateNamesWhatIsWrong) {
   const auto refused = [](const ThreadPoolOptions& options, const std::string& words) {
-    const Result<ThreadPool> pool = ThreadPool::Create(options);
-    ASSERT_FALSE(pool.ok()) << words;
-    EXPECT_EQ(pool.status().code(), ErrorCode::kInvalidArgument);
-    EXPECT_NE(pool.status().message().find(words), std::string::npos) << pool.status().message();
+    EXPECT_TRUE(FailsWith(ThreadPool::Create(options), {words}));
   };
   refused({.threads = -1}, "threads is -1; wanted 0 to 1024");
   refused({.threads = ThreadPool::kMaxThreads + 1}, "threads is 1025");
@@ -84,9 +82,8 @@ TEST_F(ThreadPoolTest, CreateNamesWhatIsWrong) {
 }
 
 TEST_F(ThreadPoolTest, HasTheThreadsAskedFor) {
-  const Result<ThreadPool> usable = ThreadPool::Create();
-  ASSERT_TRUE(usable.ok());
-  EXPECT_EQ(usable->threads(), std::min(UsableCores(), ThreadPool::kMaxThreads));
+  const ThreadPool usable = Taken(ThreadPool::Create());
+  EXPECT_EQ(usable.threads(), std::min(UsableCores(), ThreadPool::kMaxThreads));
   for (const int threads : {1, 2, 3, 7, 40}) {
     const ThreadPool pool = MakePool(threads);
     EXPECT_EQ(pool.threads(), threads);

@@ -26,6 +26,7 @@
 #include "reference/caller_modes.h"
 #include "reference/host_pool.h"
 #include "tests/support/cpu_time.h"
+#include "tests/support/results.h"
 
 #if defined(__ELF__)
 // OpenMP's own, null where this build has none.
@@ -73,10 +74,9 @@ void ForEachExecutor(const F& run) {
     }
     for (const int idle_spin : {0, 100}) {
       SCOPED_TRACE("pool " + std::to_string(threads) + ", idle spin " + std::to_string(idle_spin));
-      const Result<ThreadPool> pool = ThreadPool::Create(
-          {.threads = threads, .idle_spin = std::chrono::microseconds(idle_spin)});
-      ASSERT_TRUE(pool.ok()) << pool.status().message();
-      run(pool->executor());
+      const ThreadPool pool = Taken(ThreadPool::Create(
+          {.threads = threads, .idle_spin = std::chrono::microseconds(idle_spin)}));
+      run(pool.executor());
     }
   }
 }
@@ -398,11 +398,10 @@ TEST(ThreadTeamTest, NothingSpinsAfterACall) {
     // The least of several: a virtual machine's clock also counts what other machines take from a
     // running thread.
     double least = 1e9;
-    const Result<ThreadPool> pool = ThreadPool::Create({.threads = threads});
-    ASSERT_TRUE(pool.ok()) << pool.status();
+    const ThreadPool pool = Taken(ThreadPool::Create({.threads = threads}));
     for (int attempt = 0; attempt < 4; ++attempt) {
       std::atomic<int> tasks = 0;
-      EXPECT_TRUE(RunTeam(pool->executor(), [&](Team& team) {
+      EXPECT_TRUE(RunTeam(pool.executor(), [&](Team& team) {
                     for (int stage = 0; stage < 10; ++stage)
                       team.ForEach(10, [&](size_t, int) { tasks++; });
                   }).ok());

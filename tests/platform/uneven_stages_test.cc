@@ -13,6 +13,7 @@
 #include "encore/thread_pool.h"
 #include "engine/platform/thread_team.h"
 #include "gtest/gtest.h"
+#include "tests/support/results.h"
 
 namespace encore {
 namespace {
@@ -91,9 +92,8 @@ bool SoonRunsUnevenly(const Executor& executor, bool wanted, const Call& call) {
 
 TEST(UnevenStages, PoolsNotice) {
   if (UsableCores() < 2) GTEST_SKIP() << "threads that share a core say nothing of speeds";
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok()) << pool.status().message();
-  const Executor executor = pool->executor();
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
+  const Executor executor = pool.executor();
   EXPECT_FALSE(RunUnevenly(executor)) << "before any call";
   for (const size_t slow : {size_t{0}, size_t{1}}) {
     EXPECT_TRUE(SoonRunsUnevenly(executor, true, [slow](Team& team) {

@@ -74,10 +74,9 @@ TEST(ResidentMemory, ReleasedPagesAreGivenBackAndReadAgain) {
   const std::vector<float> values = RandomFloats(8 * kMegabyte, 1);
   const std::vector<SafetensorsEntry> entries = {Entry("x", Shape(values.size()), values)};
   ASSERT_TRUE(WriteSafetensors(folder.File("x"), entries).ok());
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("x"));
-  ASSERT_TRUE(file.ok());
-  const ConstView view = *file->ViewF32("x");
-  const SafetensorsFile copy = *file;
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(folder.File("x")));
+  const ConstView view = *file.ViewF32("x");
+  const SafetensorsFile copy = file;
   for (int round = 0; round < 2; ++round) {
     EXPECT_TRUE(SameBits({view.data(), values.size()}, values));
     const std::string path = folder.File("x");
@@ -94,10 +93,9 @@ TEST(ResidentMemory, ReleasedPagesAreGivenBackAndReadAgain) {
 TEST(ResidentMemory, BytesOfTheCallersStay) {
   const std::vector<std::byte> bytes = SafetensorsBytes(
       R"({"x":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}})", std::string("\0\0\x80\x3F", 4));
-  const Result<SafetensorsFile> file = SafetensorsFile::FromBytes(bytes);
-  ASSERT_TRUE(file.ok());
-  file->ReleasePages();
-  const Tensor x = *file->ReadAsF32("x");
+  const SafetensorsFile file = Taken(SafetensorsFile::FromBytes(bytes));
+  file.ReleasePages();
+  const Tensor x = *file.ReadAsF32("x");
   EXPECT_EQ(*static_cast<const float*>(x.data()), 1.0f);
 }
 
@@ -130,15 +128,14 @@ void CheckRelease(Precision precision) {
   }
   const TemporaryFolder folder;
   ASSERT_TRUE(WriteSafetensors(folder.File("x"), entries).ok());
-  const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("x"));
-  ASSERT_TRUE(file.ok());
+  const SafetensorsFile file = Taken(SafetensorsFile::Open(folder.File("x")));
   EncoderWeights weights;
   for (size_t i = 0; i < kLayers; ++i) {
     const std::string n = std::to_string(i);
-    weights.layers.push_back({.in_proj = {.weight = file->Find(n + "qkv")->View()},
-                              .out_proj = {.weight = file->Find(n + "out")->View()},
-                              .linear1 = {.weight = file->Find(n + "linear1")->View()},
-                              .linear2 = {.weight = file->Find(n + "linear2")->View()}});
+    weights.layers.push_back({.in_proj = {.weight = file.Find(n + "qkv")->View()},
+                              .out_proj = {.weight = file.Find(n + "out")->View()},
+                              .linear1 = {.weight = file.Find(n + "linear1")->View()},
+                              .linear2 = {.weight = file.Find(n + "linear2")->View()}});
   }
   const EncoderConfig config =
       EncoderConfig::Uniform(kModel, kLayers, {.num_heads = 4, .d_ff = kInner});
@@ -157,7 +154,7 @@ void CheckRelease(Precision precision) {
                           most = std::max(most, now);
                           least = std::min(least, now);
                           most_own = std::max(most_own, OwnBytes().value_or(0));
-                          file->ReleasePages();
+                          file.ReleasePages();
                         }});
   ASSERT_TRUE(encoder.ok()) << encoder.status().message();
   EXPECT_EQ(calls, kLayers);
@@ -171,11 +168,10 @@ void CheckRelease(Precision precision) {
     EXPECT_GE(most_own, *own_before + packed_bytes / 3);
     EXPECT_LE(most_own, *own_before + packed_bytes + layer_bytes / 2);
   }
-  const Result<Encoder> other = Encoder::Create(config, weights, {.precision = precision});
-  ASSERT_TRUE(other.ok());
+  const Encoder other = Taken(Encoder::Create(config, weights, {.precision = precision}));
   const std::vector<float> x = RandomFloats(5 * kModel, 4);
   const Batch batch{.seq_starts = {0, 5}};
-  EXPECT_TRUE(SameBits(Forward(*encoder, batch, x), Forward(*other, batch, x)));
+  EXPECT_TRUE(SameBits(Forward(*encoder, batch, x), Forward(other, batch, x)));
 }
 
 TEST(ResidentMemory, LayersAreReleasedWhileAnEncoderIsMade) {
@@ -219,14 +215,12 @@ TEST(ResidentMemory, TensorsAndWorkspacesAreGivenBack) {
   if (!before.has_value()) GTEST_SKIP() << "nothing tells the process's own memory here";
   if (kSanitized) GTEST_SKIP() << "a sanitizer keeps freed memory";
   for (int round = 0; round < 16; ++round) {
-    const Result<Workspace> workspace = Workspace::Create(kBytes);
-    ASSERT_TRUE(workspace.ok()) << workspace.status();
-    std::memset(workspace->data(), 1, kBytes);
+    const Workspace workspace = Taken(Workspace::Create(kBytes));
+    std::memset(workspace.data(), 1, kBytes);
   }
   EXPECT_LE(OwnBytes().value(), *before + 8 * kBytes);
   for (int round = 0; round < 16; ++round) {
-    const Result<Tensor> tensor = Tensor::Create(DType::kU8, Shape(kBytes));
-    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    const Tensor tensor = Taken(Tensor::Create(DType::kU8, Shape(kBytes)));
   }
   EXPECT_LE(OwnBytes().value(), *before + 8 * kBytes);
 }

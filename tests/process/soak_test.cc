@@ -90,15 +90,14 @@ class Host {
   }
 
   void Round(size_t number) {
-    Result<ThreadPool> pool =
+    ThreadPool pool = Taken(
         ThreadPool::Create({.threads = 1 + static_cast<int>(number % 4),
-                            .idle_spin = std::chrono::microseconds(number % 3 == 0 ? 100 : 0)});
-    ASSERT_TRUE(pool.ok()) << pool.status();
-    const Executor executors[] = {Executor::Inline(), shared_->executor(), pool->executor(),
+                            .idle_spin = std::chrono::microseconds(number % 3 == 0 ? 100 : 0)}));
+    const Executor executors[] = {Executor::Inline(), shared_->executor(), pool.executor(),
                                   Executor::OpenMP(2)};
     const Executor& executor = executors[number % 4];
     Texts(executor);
-    std::thread([&] { Texts(pool->executor()); }).join();
+    std::thread([&] { Texts(pool.executor()); }).join();
     Engine(executor, kPrecisions[number % std::size(kPrecisions)]);
     Files();
     FromC();
@@ -107,18 +106,14 @@ class Host {
 
  private:
   void Texts(const Executor& executor) {
-    const Result<TextEncoder> encoder = TextEncoder::Open(base_.path(), {.executor = executor});
-    ASSERT_TRUE(encoder.ok()) << encoder.status();
-    const Result<Embeddings> vectors = encoder->Encode(texts_, {.executor = executor});
-    ASSERT_TRUE(vectors.ok()) << vectors.status();
-    if (vectors_.empty()) vectors_ = Values(vectors->vectors);
-    EXPECT_TRUE(SameBits(Values(vectors->vectors), vectors_));
-    const Result<TextEncoder> reranker = TextEncoder::Open(reranker_.path());
-    ASSERT_TRUE(reranker.ok()) << reranker.status();
-    EXPECT_TRUE(reranker->Score("the bread", texts_, {.executor = executor}).ok());
-    const Result<TextEncoder> classifier = TextEncoder::Open(classifier_.path());
-    ASSERT_TRUE(classifier.ok()) << classifier.status();
-    EXPECT_TRUE(classifier->Classify(texts_, {.executor = executor}).ok());
+    const TextEncoder encoder = Taken(TextEncoder::Open(base_.path(), {.executor = executor}));
+    const Embeddings vectors = Taken(encoder.Encode(texts_, {.executor = executor}));
+    if (vectors_.empty()) vectors_ = Values(vectors.vectors);
+    EXPECT_TRUE(SameBits(Values(vectors.vectors), vectors_));
+    const TextEncoder reranker = Taken(TextEncoder::Open(reranker_.path()));
+    EXPECT_TRUE(reranker.Score("the bread", texts_, {.executor = executor}).ok());
+    const TextEncoder classifier = Taken(TextEncoder::Open(classifier_.path()));
+    EXPECT_TRUE(classifier.Classify(texts_, {.executor = executor}).ok());
   }
 
   void Engine(const Executor& executor, Precision precision) {
@@ -133,10 +128,9 @@ class Host {
   }
 
   void Files() {
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(weights_);
-    ASSERT_TRUE(file.ok()) << file.status();
-    EXPECT_TRUE(file->ReadAsF32(file->tensors()[0].name).ok());
-    EXPECT_TRUE(WriteSafetensors(folder_.File("copy.safetensors"), file->tensors()).ok());
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(weights_));
+    EXPECT_TRUE(file.ReadAsF32(file.tensors()[0].name).ok());
+    EXPECT_TRUE(WriteSafetensors(folder_.File("copy.safetensors"), file.tensors()).ok());
     EXPECT_TRUE(TorchWeights::Open(weights_).ok());
   }
 

@@ -127,14 +127,13 @@ TEST(TextProcessTest, ExitWhileThreadsAreInACall) {
 TEST(TextProcessTest, AChildEncodesThoughItsParentsThreadsWereInACall) {
   if (!kForksWithThreads) GTEST_SKIP() << "the sanitizers' own locks are inherited";
   const TextFolder folder;
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const std::vector<float> want = TextValues(model->Encode({kTexts[0], kTexts[2]}));
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+  const std::vector<float> want = TextValues(model.Encode({kTexts[0], kTexts[2]}));
   const auto same = [&] {
-    const std::vector<float> found = TextValues(model->Encode({kTexts[0], kTexts[2]}));
+    const std::vector<float> found = TextValues(model.Encode({kTexts[0], kTexts[2]}));
     return !found.empty() && SameBits(found, want);
   };
-  const auto few = [&] { return model->Encode({"a"}).ok(); };
+  const auto few = [&] { return model.Encode({"a"}).ok(); };
   EXPECT_EQ(FailedChildren(kChildren, few, same), 0);
 }
 

@@ -12,7 +12,8 @@
 #include <span>
 
 #include "gtest/gtest.h"
-#include "reference/drawn.h"  // IWYU pragma: export
+#include "reference/drawn.h"        // IWYU pragma: export
+#include "tests/support/results.h"  // IWYU pragma: export
 
 namespace encore {
 

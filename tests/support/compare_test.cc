@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -113,6 +114,26 @@ TEST(Compare, HashSeesEveryBitAndTheOrder) {
   EXPECT_NE(HashBits(a), HashBits(std::vector<float>{2.0f, 1.0f, 0.0f}));
   EXPECT_NE(HashBits(a), HashBits(std::vector<float>{1.0f, 2.0f, -0.0f}));
   EXPECT_EQ(HashBits(a), HashBits(std::vector<float>{1.0f, 2.0f, 0.0f}));
+}
+
+TEST(Results, TakenEndsTheTestWithPlaceAndSentence) {
+  EXPECT_EQ(Taken(Result<int>(7)), 7);
+  try {
+    Taken(Result<int>(Status(ErrorCode::kIo, "there is no disk")));
+    FAIL() << "no exception";
+  } catch (const std::runtime_error& error) {
+    EXPECT_TRUE(std::string(error.what()).ends_with(": there is no disk")) << error.what();
+    EXPECT_NE(std::string(error.what()).find("compare_test.cc:"), std::string::npos);
+  }
+}
+
+TEST(Results, FailsWithWantsTheCodeAndEveryPart) {
+  const Status status(ErrorCode::kIo, "there is no disk");
+  EXPECT_TRUE(FailsWith(status, {"no", "disk"}, ErrorCode::kIo));
+  EXPECT_TRUE(FailsWith(status, {"disk"}, kAnyCode));
+  EXPECT_FALSE(FailsWith(status, {"disk"}));
+  EXPECT_FALSE(FailsWith(status, {"disk", "tape"}, ErrorCode::kIo));
+  EXPECT_FALSE(FailsWith(Result<int>(7), {}, kAnyCode));
 }
 
 }  // namespace

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/results.h"  // IWYU pragma: export
+
 namespace encore {
 
 // The 8 bytes of `length`, the header, the data; exactly as many bytes as that, so that a sanitizer

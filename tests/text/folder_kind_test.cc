@@ -44,16 +44,13 @@ class FolderKindTest : public testing::Test {
 
   void Expect(FolderKind kind, const std::vector<ModuleKind>& modules, TransformerTask task = {},
               FolderUse use = FolderUse::kTextEncoder) {
-    const Result<FolderKind> decided = Decide(modules, task, use);
-    ASSERT_TRUE(decided.ok()) << decided.status().message();
-    EXPECT_EQ(*decided, kind);
+    const FolderKind decided = Taken(Decide(modules, task, use));
+    EXPECT_EQ(decided, kind);
   }
 
   void ExpectRefused(const std::string& words, const std::vector<ModuleKind>& modules,
                      TransformerTask task = {}, FolderUse use = FolderUse::kTextEncoder) {
-    const Status status = Decide(modules, task, use).status();
-    EXPECT_EQ(status.code(), ErrorCode::kUnsupported) << words;
-    EXPECT_NE(status.message().find(words), std::string::npos) << status.message();
+    EXPECT_TRUE(FailsWith(Decide(modules, task, use), {words}, ErrorCode::kUnsupported));
   }
 
   TextFolder folder_;

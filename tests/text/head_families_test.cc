@@ -44,16 +44,14 @@ class MaskedFolders : public testing::TestWithParam<std::string> {};
 TEST_P(MaskedFolders, GiveTheLogitsOfTransformers) {
   const json expected = ExpectedOf(GetParam());
   const std::vector<std::string> texts = TextsOf(expected);
-  const Result<TextEncoder> model = OpenMasked(FolderOf(GetParam()));
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(OpenMasked(FolderOf(GetParam())));
   for (size_t i = 0; i < texts.size(); ++i) {
     const auto positions = expected.at("positions").at(i).get<std::vector<size_t>>();
-    const Result<TokenLogits> found = model->PredictTokens(texts[i], positions);
-    ASSERT_TRUE(found.ok()) << found.status().message();
-    ExpectNear(ValuesOf(found->logits), expected.at("logits").at(i));
+    const TokenLogits found = Taken(model.PredictTokens(texts[i], positions));
+    ExpectNear(ValuesOf(found.logits), expected.at("logits").at(i));
   }
   // Without modules.json such a folder is SPLADE too.
-  EXPECT_TRUE(model->EncodeSparse(texts).ok());
+  EXPECT_TRUE(model.EncodeSparse(texts).ok());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, MaskedFolders, testing::ValuesIn(MaskedNames()),
@@ -63,13 +61,11 @@ class ScoreFolders : public testing::TestWithParam<const char*> {};
 
 TEST_P(ScoreFolders, GiveTheLogitsOfTheirCode) {
   const json expected = ExpectedOf(GetParam());
-  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(TextEncoder::Open(FolderOf(GetParam())));
   ScoreOptions options;
   options.activation = ScoreActivation::kIdentity;
-  const Result<Predictions> found = model->Classify(TextsOf(expected), options);
-  ASSERT_TRUE(found.ok()) << found.status().message();
-  ExpectNear(ValuesOf(found->values), expected.at("scores"));
+  const Predictions found = Taken(model.Classify(TextsOf(expected), options));
+  ExpectNear(ValuesOf(found.values), expected.at("scores"));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ScoreFolders, testing::Values("llama_bidirec", "eurobert_late"),
@@ -82,20 +78,18 @@ TEST(ScoreFolder, ATemperatureDividesAsEverywhere) {
   json config = json::parse(std::ifstream(folder.path() + "/config.json"));
   config["temperature"] = 3;
   folder.Write("config.json", config.dump());
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
   std::vector<std::string> texts;
   for (int i = 0; i < 30; ++i) texts.push_back("tea and bread " + std::to_string(i));
   const ScoreOptions options{.activation = ScoreActivation::kIdentity};
-  const Result<Predictions> wanted = model->Classify(texts, options);
-  ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+  const Predictions wanted = Taken(model.Classify(texts, options));
   const uint64_t before = reference::CallerState();
   for (const uint64_t modes : {reference::kFlushAndRoundUp, reference::kTowardZero}) {
     reference::SetCallerState(modes);
-    const Result<Predictions> found = model->Classify(texts, options);
+    const Result<Predictions> found = model.Classify(texts, options);
     reference::SetCallerState(before);
     ASSERT_TRUE(found.ok()) << found.status().message();
-    EXPECT_TRUE(SameBits(ValuesOf(found->values), ValuesOf(wanted->values))) << std::hex << modes;
+    EXPECT_TRUE(SameBits(ValuesOf(found->values), ValuesOf(wanted.values))) << std::hex << modes;
   }
 }
 
@@ -103,14 +97,12 @@ TEST(ScoreFolder, ATemperatureDividesAsEverywhere) {
 // one of that name in its old head.
 TEST(MaskedFolder, OfDebertaLeavesTheOldHeadsBias) {
   const CopiedFolder folder("mlm_deberta_new");
-  const Result<SafetensorsFile> file =
-      SafetensorsFile::Open(FolderOf("mlm_deberta_new") + "/model.safetensors");
-  ASSERT_TRUE(file.ok());
-  const Result<Tensor> bias = file->ReadAsF32("lm_predictions.lm_head.bias");
-  ASSERT_TRUE(bias.ok()) << bias.status().message();
-  std::vector<SafetensorsEntry> entries(file->tensors().begin(), file->tensors().end());
-  Tensor old = *Tensor::Create(DType::kF32, bias->shape());
-  std::fill_n(static_cast<float*>(old.data()), bias->shape()[0], 7.0F);
+  const SafetensorsFile file =
+      Taken(SafetensorsFile::Open(FolderOf("mlm_deberta_new") + "/model.safetensors"));
+  const Tensor bias = Taken(file.ReadAsF32("lm_predictions.lm_head.bias"));
+  std::vector<SafetensorsEntry> entries(file.tensors().begin(), file.tensors().end());
+  Tensor old = *Tensor::Create(DType::kF32, bias.shape());
+  std::fill_n(static_cast<float*>(old.data()), bias.shape()[0], 7.0F);
   entries.push_back(MakeSafetensorsEntry("cls.predictions.decoder.bias", old));
   entries.push_back(MakeSafetensorsEntry("cls.predictions.bias", old));
   ASSERT_TRUE(WriteSafetensors(folder.path() + "/model.safetensors", entries).ok());
@@ -127,29 +119,24 @@ TEST(MaskedFolder, OfDebertaLeavesTheOldHeadsBias) {
 // As transformers 5 ties: only where the file does not have both.
 TEST(MaskedFolder, ADecoderOfItsOwnCounts) {
   const CopiedFolder folder("mlm_gte");
-  const Result<TextEncoder> tied = OpenMasked(folder.path());
-  ASSERT_TRUE(tied.ok()) << tied.status().message();
+  const TextEncoder tied = Taken(OpenMasked(folder.path()));
   const std::string path = folder.path() + "/model.safetensors";
-  const Result<SafetensorsFile> file =
-      SafetensorsFile::Open(FolderOf("mlm_gte") + "/model.safetensors");
-  ASSERT_TRUE(file.ok());
-  std::vector<SafetensorsEntry> entries(file->tensors().begin(), file->tensors().end());
-  const Result<Tensor> words = file->ReadAsF32("gte.embeddings.word_embeddings.weight");
-  ASSERT_TRUE(words.ok());
-  Tensor decoder = *Tensor::Create(DType::kF32, words->shape());
-  const std::span<const float> values = ValuesOf(*words);
+  const SafetensorsFile file =
+      Taken(SafetensorsFile::Open(FolderOf("mlm_gte") + "/model.safetensors"));
+  std::vector<SafetensorsEntry> entries(file.tensors().begin(), file.tensors().end());
+  const Tensor words = Taken(file.ReadAsF32("gte.embeddings.word_embeddings.weight"));
+  Tensor decoder = *Tensor::Create(DType::kF32, words.shape());
+  const std::span<const float> values = ValuesOf(words);
   for (size_t i = 0; i < values.size(); ++i) static_cast<float*>(decoder.data())[i] = -values[i];
   entries.push_back(MakeSafetensorsEntry("lm_head.decoder.weight", decoder));
   ASSERT_TRUE(WriteSafetensors(path, entries).ok());
-  const Result<TextEncoder> own = OpenMasked(folder.path());
-  ASSERT_TRUE(own.ok()) << own.status().message();
-  const Result<Tensor> bias = file->ReadAsF32("lm_head.decoder.bias");
-  ASSERT_TRUE(bias.ok());
-  const Result<TokenLogits> a = tied->PredictTokens("tea", std::vector<size_t>{1});
-  const Result<TokenLogits> b = own->PredictTokens("tea", std::vector<size_t>{1});
+  const TextEncoder own = Taken(OpenMasked(folder.path()));
+  const Tensor bias = Taken(file.ReadAsF32("lm_head.decoder.bias"));
+  const Result<TokenLogits> a = tied.PredictTokens("tea", std::vector<size_t>{1});
+  const Result<TokenLogits> b = own.PredictTokens("tea", std::vector<size_t>{1});
   ASSERT_TRUE(a.ok() && b.ok());
-  for (size_t i = 0; i < bias->shape()[0]; ++i) {
-    const float twice = 2 * ValuesOf(*bias)[i];
+  for (size_t i = 0; i < bias.shape()[0]; ++i) {
+    const float twice = 2 * ValuesOf(bias)[i];
     EXPECT_NEAR(ValuesOf(a->logits)[i] + ValuesOf(b->logits)[i], twice, 1e-5);
   }
 }
@@ -158,12 +145,11 @@ TEST(MaskedFolder, ADecoderOfItsOwnCounts) {
 TEST(MaskedFolder, RefusesAHeadWithoutItsTensors) {
   for (const std::string& name : MaskedNames()) {
     const CopiedFolder folder(name);
-    const Result<SafetensorsFile> file =
-        SafetensorsFile::Open(FolderOf(name) + "/model.safetensors");
-    ASSERT_TRUE(file.ok());
+    const SafetensorsFile file =
+        Taken(SafetensorsFile::Open(FolderOf(name) + "/model.safetensors"));
     std::vector<SafetensorsEntry> entries;
     std::string left_out;
-    for (const SafetensorsEntry& entry : file->tensors()) {
+    for (const SafetensorsEntry& entry : file.tensors()) {
       const bool of_head = entry.name.starts_with("lm_head.") || entry.name.starts_with("cls.") ||
                            entry.name.starts_with("lm_predictions.") ||
                            entry.name.starts_with("head.") || entry.name.starts_with("decoder.");

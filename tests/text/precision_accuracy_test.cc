@@ -20,6 +20,7 @@
 #include "nlohmann/json.hpp"
 #include "reference/drawn.h"
 #include "reference/sequences.h"
+#include "tests/support/results.h"
 #include "tests/support/targets.h"
 #include "tests/text/plain_int8.h"
 
@@ -56,12 +57,10 @@ using DoubleVectors = std::vector<std::vector<double>>;
 
 void Encode(Precision precision, const std::vector<std::string>& texts, DoubleVectors* vectors) {
   const ThreadPool pool = *ThreadPool::Create({.threads = 2});
-  const Result<TextEncoder> model =
-      TextEncoder::Open(Folder(), {.executor = pool.executor(), .precision = precision});
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  const Result<Embeddings> found = model->Encode(texts, {.executor = pool.executor()});
-  ASSERT_TRUE(found.ok()) << found.status().message();
-  const ConstView rows = found->vectors.View<float>();
+  const TextEncoder model =
+      Taken(TextEncoder::Open(Folder(), {.executor = pool.executor(), .precision = precision}));
+  const Embeddings found = Taken(model.Encode(texts, {.executor = pool.executor()}));
+  const ConstView rows = found.vectors.View<float>();
   vectors->clear();
   for (size_t i = 0; i < texts.size(); ++i) {
     vectors->emplace_back();

@@ -37,27 +37,23 @@ class Rerankers : public testing::TestWithParam<const char*> {};
 
 // Pairs by the chat template, with its end kept where they are cut; and pairs of the tokenizer's.
 TEST_P(Rerankers, GiveWhatCrossEncoderGives) {
-  const Result<TextEncoder> model = TextEncoder::Open(FolderOf(GetParam()));
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(TextEncoder::Open(FolderOf(GetParam())));
   const json expected = ExpectedOf(GetParam());
   std::vector<std::string> first, second;
   for (const json& pair : expected.at("pairs")) {
     first.push_back(pair[0]);
     second.push_back(pair[1]);
   }
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok());
-  const Result<Predictions> all = model->Classify(
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
+  const Predictions all = Taken(model.Classify(
       first, second,
-      {.executor = pool->executor(), .activation = ScoreActivation::kAsCrossEncoder});
-  ASSERT_TRUE(all.ok()) << all.status().message();
-  EXPECT_GT(all->counts.texts_cut, 0u);
-  const std::span<const float> values = ValuesOf(all->values);
+      {.executor = pool.executor(), .activation = ScoreActivation::kAsCrossEncoder}));
+  EXPECT_GT(all.counts.texts_cut, 0u);
+  const std::span<const float> values = ValuesOf(all.values);
   ExpectNear(values, json::array({expected.at("scores")}));
   for (size_t i = 0; i < first.size(); ++i) {
-    const Result<Scores> alone = model->Score(first[i], {second[i]});
-    ASSERT_TRUE(alone.ok()) << alone.status().message();
-    EXPECT_TRUE(SameBits(alone->values, values.subspan(i, 1))) << i;
+    const Scores alone = Taken(model.Score(first[i], {second[i]}));
+    EXPECT_TRUE(SameBits(alone.values, values.subspan(i, 1))) << i;
   }
 }
 
@@ -74,12 +70,11 @@ TEST(RerankerFolder, TakesPromptsOfCalls) {
     EXPECT_TRUE(found.ok()) << found.status().message();
     return found.ok() ? found->values : std::vector<float>();
   };
-  const Result<TextEncoder> chat = TextEncoder::Open(FolderOf("reranker_qwen3"));
-  ASSERT_TRUE(chat.ok());
-  const std::vector<float> own = scores(*chat, {});
-  EXPECT_TRUE(SameBits(scores(*chat, {.prompt_name = "mine"}), own));
-  EXPECT_TRUE(SameBits(scores(*chat, {.prompt = "Find the boat"}), own));
-  EXPECT_FALSE(SameBits(scores(*chat, {.prompt = "Find tea"}), own));
+  const TextEncoder chat = Taken(TextEncoder::Open(FolderOf("reranker_qwen3")));
+  const std::vector<float> own = scores(chat, {});
+  EXPECT_TRUE(SameBits(scores(chat, {.prompt_name = "mine"}), own));
+  EXPECT_TRUE(SameBits(scores(chat, {.prompt = "Find the boat"}), own));
+  EXPECT_FALSE(SameBits(scores(chat, {.prompt = "Find tea"}), own));
   const TemporaryFolder copy;
   fs::copy(FolderOf("reranker_qwen3"), copy.path(),
            fs::copy_options::recursive | fs::copy_options::overwrite_existing);
@@ -89,39 +84,35 @@ TEST(RerankerFolder, TakesPromptsOfCalls) {
                 {"prompts", {{"mine", prompt}}},
                 {"default_prompt_name", "mine"},
                 {"activation_fn", "torch.nn.Identity"}};
-    const Result<TextEncoder> other = TextEncoder::Open(copy.path());
-    ASSERT_TRUE(other.ok()) << other.status().message();
-    EXPECT_TRUE(SameBits(scores(*chat, {.prompt = prompt}), scores(*other, {}))) << prompt;
+    const TextEncoder other = Taken(TextEncoder::Open(copy.path()));
+    EXPECT_TRUE(SameBits(scores(chat, {.prompt = prompt}), scores(other, {}))) << prompt;
   }
-  const Result<TextEncoder> plain =
-      TextEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/text/reranker");
-  ASSERT_TRUE(plain.ok()) << plain.status().message();
-  EXPECT_TRUE(
-      SameBits(scores(*plain, {.prompt = "tea: "}), scores(*plain, {}, "tea: Which boat?")));
-  EXPECT_EQ(plain->Score("a", {"b"}, {.prompt_name = "none such"}).status().code(),
+  const TextEncoder plain =
+      Taken(TextEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/text/reranker"));
+  EXPECT_TRUE(SameBits(scores(plain, {.prompt = "tea: "}), scores(plain, {}, "tea: Which boat?")));
+  EXPECT_EQ(plain.Score("a", {"b"}, {.prompt_name = "none such"}).status().code(),
             ErrorCode::kInvalidArgument);
-  EXPECT_EQ(plain->Score("a", {"b"}, {.prompt_name = "a", .prompt = "b"}).status().code(),
+  EXPECT_EQ(plain.Score("a", {"b"}, {.prompt_name = "a", .prompt = "b"}).status().code(),
             ErrorCode::kInvalidArgument);
   const std::vector<std::vector<int32_t>> ids = {{5, 6}};
-  EXPECT_EQ(plain->ClassifyIds(ids, {}, {.prompt = "tea"}).status().code(),
+  EXPECT_EQ(plain.ClassifyIds(ids, {}, {.prompt = "tea"}).status().code(),
             ErrorCode::kInvalidArgument);
 }
 
 TEST(RerankerFolder, SaysWhatItDoes) {
-  const Result<TextEncoder> model = TextEncoder::Open(FolderOf("reranker_qwen3"));
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->dimensions(), 0u);
-  EXPECT_EQ(model->labels(), std::vector<std::string>{"LABEL_0"});
+  const TextEncoder model = Taken(TextEncoder::Open(FolderOf("reranker_qwen3")));
+  EXPECT_EQ(model.dimensions(), 0u);
+  EXPECT_EQ(model.labels(), std::vector<std::string>{"LABEL_0"});
   using Values = std::vector<std::string>;
-  EXPECT_EQ(DecidedOf(*model, "head"),
+  EXPECT_EQ(DecidedOf(model, "head"),
             Values{"1 label: logit of token 20, less that of 31, after the last token"});
-  EXPECT_EQ(DecidedOf(*model, "scores"), Values{"identity"});
-  EXPECT_EQ(DecidedOf(*model, "pairs"),
+  EXPECT_EQ(DecidedOf(model, "scores"), Values{"identity"});
+  EXPECT_EQ(DecidedOf(model, "pairs"),
             Values{"by the chat template; 3 tokens of its end stay in texts that are cut"});
-  EXPECT_EQ(model->Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
-  EXPECT_EQ(model->Score("tea", {"a"}, {.plain_text = true}).status().code(),
+  EXPECT_EQ(model.Classify({"tea"}).status().code(), ErrorCode::kUnsupported);
+  EXPECT_EQ(model.Score("tea", {"a"}, {.plain_text = true}).status().code(),
             ErrorCode::kUnsupported);
-  EXPECT_TRUE(model->ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
+  EXPECT_TRUE(model.ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
 }
 
 TEST(RerankerFolder, RefusesWhatItHasNot) {
@@ -153,15 +144,12 @@ TEST(RerankerFolder, WithAnotherTemplateTakesIdsAlone) {
   for (const auto* source : {"{% macro f() %}{% endmacro %}", "{{ messages[0].content }}"}) {
     const CopiedFolder folder("reranker_qwen3");
     folder.Write("chat_template.jinja", source);
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Status status = model->Score("tea", {"a"}).status();
-    EXPECT_EQ(status.code(), ErrorCode::kUnsupported);
-    EXPECT_NE(status.message().find("chat_template.jinja: "), std::string::npos)
-        << status.message();
-    EXPECT_TRUE(model->ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
-    EXPECT_EQ(DecidedOf(*model, "scores"), std::vector<std::string>{"identity"});
-    EXPECT_EQ(DecidedOf(*model, "pairs"), std::vector<std::string>{"none: scores only of ids"});
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_TRUE(
+        FailsWith(model.Score("tea", {"a"}), {"chat_template.jinja: "}, ErrorCode::kUnsupported));
+    EXPECT_TRUE(model.ClassifyIds(std::vector<std::vector<int32_t>>{{5, 6}}).ok());
+    EXPECT_EQ(DecidedOf(model, "scores"), std::vector<std::string>{"identity"});
+    EXPECT_EQ(DecidedOf(model, "pairs"), std::vector<std::string>{"none: scores only of ids"});
   }
 }
 
@@ -180,11 +168,10 @@ TEST(RerankerFolder, IsOpenedWithoutModules) {
   }
   words["yes"] = 20;
   folder.Write("tokenizer.json", tokenizer.dump());
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->labels().size(), 1u);
-  EXPECT_TRUE(model->Score("the harbour", {"tea"}).ok());
-  EXPECT_GT(model->dimensions(), 0u);
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+  EXPECT_EQ(model.labels().size(), 1u);
+  EXPECT_TRUE(model.Score("the harbour", {"tea"}).ok());
+  EXPECT_GT(model.dimensions(), 0u);
 }
 
 }  // namespace

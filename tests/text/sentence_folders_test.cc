@@ -37,9 +37,8 @@ class SentenceFolders : public testing::TestWithParam<const char*> {
 };
 
 TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
-  const Result<TextEncoder> model = TextEncoder::Open(path_);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  ASSERT_TRUE(model->has_tokenizer());
+  const TextEncoder model = Taken(TextEncoder::Open(path_));
+  ASSERT_TRUE(model.has_tokenizer());
   double worst = 0;
   for (const json& result : expected_.at("results")) {
     EncodeOptions options;
@@ -47,10 +46,9 @@ TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
       options.prompt_name = result.at("prompt_name").get<std::string>();
     }
     SCOPED_TRACE(options.prompt_name.value_or("no prompt"));
-    const Result<Embeddings> found = model->Encode(texts_, options);
-    ASSERT_TRUE(found.ok()) << found.status().message();
-    ASSERT_EQ(found->vectors.shape(), Shape(texts_.size(), result.at("vectors").at(0).size()));
-    EXPECT_EQ(found->counts.tokens, result.at("tokens").get<std::vector<size_t>>());
+    const Embeddings found = Taken(model.Encode(texts_, options));
+    ASSERT_EQ(found.vectors.shape(), Shape(texts_.size(), result.at("vectors").at(0).size()));
+    EXPECT_EQ(found.counts.tokens, result.at("tokens").get<std::vector<size_t>>());
     std::vector<double> expected;
     double largest = 0;
     for (const json& row : result.at("vectors")) {
@@ -59,15 +57,14 @@ TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
         largest = std::max(largest, std::fabs(value));
       }
     }
-    const auto* data = static_cast<const float*>(found->vectors.data());
+    const auto* data = static_cast<const float*>(found.vectors.data());
     const std::vector<float> vectors(data, data + expected.size());
     EXPECT_TRUE(Near(vectors, expected, kFolderTolerance * largest, &worst));
 
     // The ids that the vectors were computed from give the same.
     const auto ids = result.at("ids").get<std::vector<std::vector<int32_t>>>();
-    const Result<Embeddings> of_ids = model->EncodeIds(ids);
-    ASSERT_TRUE(of_ids.ok()) << of_ids.status().message();
-    const auto* same = static_cast<const float*>(of_ids->vectors.data());
+    const Embeddings of_ids = Taken(model.EncodeIds(ids));
+    const auto* same = static_cast<const float*>(of_ids.vectors.data());
     EXPECT_TRUE(SameBits(vectors, {same, vectors.size()}));
   }
   std::printf("%-16s largest difference %.1e of the largest magnitude\n", GetParam(),
@@ -76,9 +73,8 @@ TEST_P(SentenceFolders, GiveWhatSentenceTransformersGives) {
 
 // A published folder has nothing that encore leaves out but what does not count.
 TEST_P(SentenceFolders, LeaveNothingOut) {
-  const Result<TextEncoder> model = TextEncoder::Open(path_);
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  for (const Decision& decision : model->Describe()) {
+  const TextEncoder model = Taken(TextEncoder::Open(path_));
+  for (const Decision& decision : model.Describe()) {
     // Qwen3's tokenizer has more positions than its model, as published.
     if (decision.value.starts_with("maximum length")) continue;
     EXPECT_NE(decision.what, "ignored") << decision.value << " (" << decision.source << ")";

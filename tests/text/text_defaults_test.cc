@@ -37,10 +37,8 @@ std::vector<int32_t> SomeIds(size_t count) {
 
 std::vector<float> VectorOf(const TextEncoder& model, const std::vector<int32_t>& ids) {
   const std::vector<std::vector<int32_t>> all = {ids};
-  const Result<Embeddings> embeddings = model.EncodeIds(all);
-  EXPECT_TRUE(embeddings.ok()) << embeddings.status().message();
-  if (!embeddings.ok()) return {};
-  const auto* values = static_cast<const float*>(embeddings->vectors.data());
+  const Embeddings embeddings = Taken(model.EncodeIds(all));
+  const auto* values = static_cast<const float*>(embeddings.vectors.data());
   return {values, values + model.dimensions()};
 }
 
@@ -50,13 +48,11 @@ TEST(TextDefaults, CausalLanguageModelsArePooledByTheirLastToken) {
     SCOPED_TRACE(members.dump());
     const TextFolder folder("../models/qwen3");
     folder.PatchJson("config.json", members);
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
     const std::string wanted = std::string(PoolingModeName(mode)) + ", without normalization | ";
-    EXPECT_EQ(Decided(*model, "pooling").substr(0, wanted.size()), wanted);
-    const Result<TextEncoder> told = TextEncoder::Open(folder.path(), {.pooling = {mode}});
-    ASSERT_TRUE(told.ok()) << told.status().message();
-    EXPECT_EQ(VectorOf(*model, ids), VectorOf(*told, ids));
+    EXPECT_EQ(Decided(model, "pooling").substr(0, wanted.size()), wanted);
+    const TextEncoder told = Taken(TextEncoder::Open(folder.path(), {.pooling = {mode}}));
+    EXPECT_EQ(VectorOf(model, ids), VectorOf(told, ids));
   };
   pooled({{"architectures", {"Qwen3ForCausalLM"}}}, PoolingMode::kLastToken);
   pooled({{"architectures", {"Qwen3ForCausalLM", "Qwen3Model"}}}, PoolingMode::kLastToken);
@@ -75,23 +71,19 @@ TEST(TextDefaults, WithoutATableOfPositionsAFileMayWantLongerTexts) {
     SCOPED_TRACE(name);
     const TextFolder folder("../models/" + name);
     folder.WriteModules();
-    const Result<TextEncoder> usual = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(usual.ok()) << usual.status().message();
-    EXPECT_EQ(usual->max_length(), 720u);
-    EXPECT_EQ(Decided(*usual, "maximum length"), "720 | config.json\n");
+    const TextEncoder usual = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(usual.max_length(), 720u);
+    EXPECT_EQ(Decided(usual, "maximum length"), "720 | config.json\n");
     folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
-    const Result<TextEncoder> longer = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(longer.ok()) << longer.status().message();
-    EXPECT_EQ(longer->max_length(), 1000u);
-    EXPECT_EQ(Decided(*longer, "maximum length"), "1000 | sentence_bert_config.json\n");
+    const TextEncoder longer = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(longer.max_length(), 1000u);
+    EXPECT_EQ(Decided(longer, "maximum length"), "1000 | sentence_bert_config.json\n");
     // The number of positions is no part of the computation.
     folder.PatchJson("config.json", {{"max_position_embeddings", 4000}});
-    const Result<TextEncoder> many = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(many.ok()) << many.status().message();
-    EXPECT_EQ(VectorOf(*longer, ids), VectorOf(*many, ids));
-    const Result<TextEncoder> option = TextEncoder::Open(folder.path(), {.max_length = 5000});
-    ASSERT_TRUE(option.ok()) << option.status().message();
-    EXPECT_EQ(option->max_length(), 5000u);
+    const TextEncoder many = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(VectorOf(longer, ids), VectorOf(many, ids));
+    const TextEncoder option = Taken(TextEncoder::Open(folder.path(), {.max_length = 5000}));
+    EXPECT_EQ(option.max_length(), 5000u);
   }
 }
 
@@ -99,11 +91,10 @@ TEST(TextDefaults, ATableOfPositionsEndsTexts) {
   const TextFolder folder("../models/bert");
   folder.WriteModules();
   folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->max_length(), 160u);
-  EXPECT_NE(Decided(*model, "ignored").find("maximum length 1000"), std::string::npos);
-  EXPECT_EQ(Decided(*model, "maximum length"),
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+  EXPECT_EQ(model.max_length(), 160u);
+  EXPECT_NE(Decided(model, "ignored").find("maximum length 1000"), std::string::npos);
+  EXPECT_EQ(Decided(model, "maximum length"),
             "160, as the model has no more positions | config.json\n");
   EXPECT_FALSE(TextEncoder::Open(folder.path(), {.max_length = 1000}).ok());
 }
@@ -117,19 +108,16 @@ TEST(TextDefaults, PaddingThatNeedsNoPositionIsTold) {
     const std::string most = std::to_string(length);
     const TextFolder folder(std::string("../models/") + name);
     folder.WriteModules();
-    const Result<TextEncoder> usual = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(usual.ok()) << usual.status().message();
-    EXPECT_EQ(usual->max_length(), static_cast<size_t>(length));
-    EXPECT_EQ(Decided(*usual, "maximum length"), most + more + " | config.json\n");
+    const TextEncoder usual = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(usual.max_length(), static_cast<size_t>(length));
+    EXPECT_EQ(Decided(usual, "maximum length"), most + more + " | config.json\n");
     folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", 1000}});
-    const Result<TextEncoder> longer = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(longer.ok()) << longer.status().message();
-    EXPECT_EQ(Decided(*longer, "maximum length"),
+    const TextEncoder longer = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(Decided(longer, "maximum length"),
               most + ", as the model has no more positions" + more + " | config.json\n");
     folder.WriteJson("sentence_bert_config.json", {{"max_seq_length", length}});
-    const Result<TextEncoder> enough = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(enough.ok()) << enough.status().message();
-    EXPECT_EQ(Decided(*enough, "maximum length"), most + " | sentence_bert_config.json\n");
+    const TextEncoder enough = Taken(TextEncoder::Open(folder.path()));
+    EXPECT_EQ(Decided(enough, "maximum length"), most + " | sentence_bert_config.json\n");
   }
 }
 
@@ -138,10 +126,8 @@ TEST(TextDefaults, PplxsQuantizerGivesWholeNumbers) {
   const TextFolder folder("../models/qwen3_pplx");
   folder.WriteModules({});
   const std::vector<std::vector<int32_t>> ids = {SomeIds(1), SomeIds(7), SomeIds(60)};
-  const Result<TextEncoder> plain = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(plain.ok()) << plain.status().message();
-  const Result<Embeddings> means = plain->EncodeIds(ids);
-  ASSERT_TRUE(means.ok()) << means.status().message();
+  const TextEncoder plain = Taken(TextEncoder::Open(folder.path()));
+  const Embeddings means = Taken(plain.EncodeIds(ids));
   json modules = folder.ReadJson("modules.json");
   modules.push_back({{"idx", 2},
                      {"name", "2"},
@@ -149,16 +135,14 @@ TEST(TextDefaults, PplxsQuantizerGivesWholeNumbers) {
                      {"type", "st_quantize.FlexibleQuantizer"},
                      {"kwargs", {"quantization"}}});
   folder.WriteJson("modules.json", modules);
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(Decided(*model, "quantize"),
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+  EXPECT_EQ(Decided(model, "quantize"),
             "127 tanh(x) to whole numbers of -127 .. 127 | modules.json\n");
-  const Result<Embeddings> found = model->EncodeIds(ids);
-  ASSERT_TRUE(found.ok()) << found.status().message();
-  const auto* x = static_cast<const float*>(means->vectors.data());
-  const auto* q = static_cast<const float*>(found->vectors.data());
+  const Embeddings found = Taken(model.EncodeIds(ids));
+  const auto* x = static_cast<const float*>(means.vectors.data());
+  const auto* q = static_cast<const float*>(found.vectors.data());
   float largest = 0;
-  for (size_t i = 0; i < ids.size() * model->dimensions(); ++i) {
+  for (size_t i = 0; i < ids.size() * model.dimensions(); ++i) {
     const double exact = 127 * std::tanh(static_cast<double>(x[i]));
     EXPECT_NEAR(q[i], exact, 0.5 + 1e-4) << i;
     EXPECT_EQ(q[i], std::floor(q[i])) << i;
@@ -166,12 +150,11 @@ TEST(TextDefaults, PplxsQuantizerGivesWholeNumbers) {
   }
   EXPECT_GT(largest, 100);
   // A call may want them normalized all the same.
-  const Result<Embeddings> units = model->EncodeIds(ids, {.normalize = true});
-  ASSERT_TRUE(units.ok());
-  const auto* u = static_cast<const float*>(units->vectors.data());
+  const Embeddings units = Taken(model.EncodeIds(ids, {.normalize = true}));
+  const auto* u = static_cast<const float*>(units.vectors.data());
   double squares = 0;
-  for (size_t i = 0; i < model->dimensions(); ++i) squares += static_cast<double>(q[i]) * q[i];
-  for (size_t i = 0; i < model->dimensions(); ++i) {
+  for (size_t i = 0; i < model.dimensions(); ++i) squares += static_cast<double>(q[i]) * q[i];
+  for (size_t i = 0; i < model.dimensions(); ++i) {
     EXPECT_NEAR(u[i], q[i] / std::sqrt(squares), 1e-6) << i;
   }
 }

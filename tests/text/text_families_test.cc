@@ -167,9 +167,8 @@ TEST_P(TextFamilies, GiveTheSameBitsAloneAsInABatch) {
   if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
   const TextEncoder model = Open();
   const size_t width = model.dimensions();
-  const Result<ThreadPool> pool = ThreadPool::Create({.threads = 2});
-  ASSERT_TRUE(pool.ok());
-  const std::vector<float> all = Vectors(model.EncodeIds(ids_, {.executor = pool->executor()}));
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 2}));
+  const std::vector<float> all = Vectors(model.EncodeIds(ids_, {.executor = pool.executor()}));
   ASSERT_EQ(all.size(), ids_.size() * width);
   for (size_t b = 0; b < ids_.size(); ++b) {
     const std::vector<float> alone = Vectors(model.EncodeIds(std::span(ids_).subspan(b, 1)));
@@ -221,17 +220,14 @@ TEST(TextFamiliesScores, AreTransformersWhateverTheHeadReads) {
        {"modernbert_old", "qwen3_1", "gemma3_1", "llama_3", "mistral_1", "qwen2_3"}) {
     SCOPED_TRACE(name);
     const TextFolder folder(std::string("../models/") + name);
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(folder.File("expected.safetensors"));
-    ASSERT_TRUE(file.ok());
-    const Ids ids = ReadIds(*file);
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(folder.File("expected.safetensors")));
+    const Ids ids = ReadIds(file);
     const ScoreOptions logits{.activation = ScoreActivation::kIdentity};
-    const Result<Predictions> all = model->ClassifyIds(ids, {}, logits);
-    ASSERT_TRUE(all.ok()) << all.status().message();
-    const auto* values = static_cast<const float*>(all->values.data());
-    const std::vector<double> expected = Values<double>(*file, "logits");
-    const size_t labels = model->labels().size();
+    const Predictions all = Taken(model.ClassifyIds(ids, {}, logits));
+    const auto* values = static_cast<const float*>(all.values.data());
+    const std::vector<double> expected = Values<double>(file, "logits");
+    const size_t labels = model.labels().size();
     ASSERT_EQ(expected.size(), ids.size() * labels);
     double largest = 0;
     for (const double logit : expected) largest = std::max(largest, std::fabs(logit));
@@ -239,10 +235,8 @@ TEST(TextFamiliesScores, AreTransformersWhateverTheHeadReads) {
       EXPECT_NEAR(values[i], expected[i], 1e-6 * largest) << i;
     }
     for (size_t b = 0; b < ids.size(); ++b) {
-      const Result<Predictions> alone =
-          model->ClassifyIds(std::span(ids).subspan(b, 1), {}, logits);
-      ASSERT_TRUE(alone.ok());
-      EXPECT_TRUE(SameBits({static_cast<const float*>(alone->values.data()), labels},
+      const Predictions alone = Taken(model.ClassifyIds(std::span(ids).subspan(b, 1), {}, logits));
+      EXPECT_TRUE(SameBits({static_cast<const float*>(alone.values.data()), labels},
                            {values + b * labels, labels}))
           << b;
     }

@@ -60,9 +60,8 @@ TEST(TextFeatures, ClipsVectorIsTheFirstEnds) {
 
 TEST(TextFeatures, TokensHaveNoVectorsAndPoolingIsNone) {
   const ModelFolder folder(kSiglip2);
-  const Result<TextEncoder> model = TextEncoder::Open(folder.File(""));
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  EXPECT_EQ(model->EncodeTokens("tea").status().code(), ErrorCode::kUnsupported);
+  const TextEncoder model = Taken(TextEncoder::Open(folder.File("")));
+  EXPECT_EQ(model.EncodeTokens("tea").status().code(), ErrorCode::kUnsupported);
   EXPECT_TRUE(Has(ErrorOf(folder, {.pooling = {PoolingMode::kMean}}), "option pooling"));
   folder.Write("modules.json", json::array({{{"idx", 0},
                                              {"name", "0"},
@@ -92,10 +91,9 @@ TEST(TextFeatures, PaddingIsTheModels) {
   changed.erase("processing_kwargs");
   folder.Write("sentence_bert_config.json", changed.dump());
   EXPECT_TRUE(SameBits(vectors(), seen));
-  const Result<TextEncoder> model = TextEncoder::Open(folder.File(""));
-  ASSERT_TRUE(model.ok());
+  const TextEncoder model = Taken(TextEncoder::Open(folder.File("")));
   bool told = false;
-  for (const Decision& decision : model->Describe()) {
+  for (const Decision& decision : model.Describe()) {
     told |= decision.what == "padding" && Has(decision.value, "longest text");
   }
   EXPECT_TRUE(told);

@@ -44,8 +44,7 @@ class TextHostileTest : public testing::Test {
                   R"("activation_function":"torch.nn.modules.activation.Tanh"})");
     folder_.Write("sentence_bert_config.json", R"({"max_seq_length":20,"do_lower_case":false})");
     folder_.Write("config_sentence_transformers.json", R"({"prompts":{"query":"query: "}})");
-    const Result<TextEncoder> model = TextEncoder::Open(folder_.path());
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const TextEncoder model = Taken(TextEncoder::Open(folder_.path()));
   }
 
   // An error of one line that names the file.
@@ -140,8 +139,7 @@ TEST_F(TextHostileTest, OneByteThatIsAnother) {
 }
 
 TEST_F(TextHostileTest, TextsOfTenMegabytes) {
-  const Result<TextEncoder> model = TextEncoder::Open(folder_.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
+  const TextEncoder model = Taken(TextEncoder::Open(folder_.path()));
   constexpr size_t kBytes = size_t{10} << 20;
   const std::string word(kBytes, 'a');  // one unknown token
   std::string accents;
@@ -149,10 +147,9 @@ TEST_F(TextHostileTest, TextsOfTenMegabytes) {
   std::string words;
   while (words.size() < kBytes) words += "a ";
   const std::vector<std::string> texts = {word, accents, words};
-  const Result<Embeddings> vectors = model->Encode(texts);
-  ASSERT_TRUE(vectors.ok()) << vectors.status().message();
-  EXPECT_EQ(vectors->counts.tokens, (std::vector<size_t>{3, 2, 20}));
-  EXPECT_EQ(vectors->counts.cut, (std::vector<size_t>{0, 0, kBytes / 2 - 18}));
+  const Embeddings vectors = Taken(model.Encode(texts));
+  EXPECT_EQ(vectors.counts.tokens, (std::vector<size_t>{3, 2, 20}));
+  EXPECT_EQ(vectors.counts.cut, (std::vector<size_t>{0, 0, kBytes / 2 - 18}));
 }
 
 }  // namespace

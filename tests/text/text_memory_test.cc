@@ -51,14 +51,13 @@ TEST(TextMemoryTest, AllThatATokenizerWorksWithIsCounted) {
     SCOPED_TRACE(entry.path().filename().string());
     std::ifstream file(entry.path(), std::ios::binary);
     const auto json = nlohmann::json::parse(file);
-    const Result<Tokenizer> tokenizer =
-        internal::TokenizerFactory::FromJson(json["tokenizer"].dump(), {});
-    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+    const Tokenizer tokenizer =
+        Taken(internal::TokenizerFactory::FromJson(json["tokenizer"].dump(), {}));
     for (const std::string& text : {words, word}) {
       for (const bool offsets : {false, true}) {
         const size_t before = HeapBytes();
         Tokens tokens;
-        ASSERT_TRUE(tokenizer->Encode(text, &tokens, {.offsets = offsets}).ok());
+        ASSERT_TRUE(tokenizer.Encode(text, &tokens, {.offsets = offsets}).ok());
         const auto taken = static_cast<double>(HeapBytes() - before);
         const auto counted = static_cast<double>(internal::MemoryOf(tokens));
         EXPECT_GE(counted, taken * 0.95 - 4096);
@@ -73,12 +72,11 @@ TEST(TextMemoryTest, AllThatATokenizerWorksWithIsCounted) {
 TEST(TextMemoryTest, AHugeTextLeavesNoMoreThanTheBound) {
   if (kSanitized || kEmulated) GTEST_SKIP() << "they have an allocator of their own";
   const TextFolder folder;
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status().message();
-  ASSERT_TRUE(model->Encode({"the bread"}).ok());
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+  ASSERT_TRUE(model.Encode({"the bread"}).ok());
   const std::string text = Repeated("the bread ", size_t{24} << 20);
   const size_t before = HeapBytes();
-  ASSERT_TRUE(model->Encode({text}).ok());
+  ASSERT_TRUE(model.Encode({text}).ok());
   EXPECT_LE(HeapBytes(), before + ScratchPool::kMaxIdleBytes);
 }
 

@@ -48,10 +48,9 @@ double RelativeError(const std::vector<float>& a, const std::vector<float>& b) {
 
 TEST(TextPrecisionTest, IsComputedAndTold) {
   const TextFolder folder;
-  const Result<TextEncoder> f32 = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(f32.ok()) << f32.status().message();
-  EXPECT_EQ(Told(*f32, "precision"), "f32 | default");
-  const std::vector<float> wanted = TensorValues((*f32->Encode(kPrecisionTexts)).vectors);
+  const TextEncoder f32 = Taken(TextEncoder::Open(folder.path()));
+  EXPECT_EQ(Told(f32, "precision"), "f32 | default");
+  const std::vector<float> wanted = TensorValues((*f32.Encode(kPrecisionTexts)).vectors);
 
   struct Case {
     Precision precision;
@@ -72,12 +71,11 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
         Case{Precision::kInt4, {}, "int4 in the layers, f32 in all else", 0x1p-1},
         Case{Precision::kInt4, all, "int4 in the layers (8 kept in bf16), f32 in all else",
              0x1p-7}}) {
-    const Result<TextEncoder> model =
-        TextEncoder::Open(folder.path(), {.precision = c.precision, .keep = c.keep});
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    EXPECT_EQ(Told(*model, "precision"), c.told + " | option precision");
-    EXPECT_EQ(model->encoder().precision(), c.precision);
-    found.push_back(TensorValues((*model->Encode(kPrecisionTexts)).vectors));
+    const TextEncoder model =
+        Taken(TextEncoder::Open(folder.path(), {.precision = c.precision, .keep = c.keep}));
+    EXPECT_EQ(Told(model, "precision"), c.told + " | option precision");
+    EXPECT_EQ(model.encoder().precision(), c.precision);
+    found.push_back(TensorValues((*model.Encode(kPrecisionTexts)).vectors));
     const double error = RelativeError(found.back(), wanted);
     EXPECT_GT(error, 0x1p-14) << c.told;
     EXPECT_LT(error, c.most_error) << c.told;
@@ -92,13 +90,11 @@ TEST(TextPrecisionTest, IsComputedAndTold) {
 TEST(TextPrecisionTest, WhatBecameOfAmxIsTold) {
   const TextFolder folder;
   const auto told = [&](Precision precision) {
-    const Result<TextEncoder> model =
-        TextEncoder::Open(folder.path(), {.precision = precision, .amx_bf16 = true});
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    if (!model.ok()) return std::string();
+    const TextEncoder model =
+        Taken(TextEncoder::Open(folder.path(), {.precision = precision, .amx_bf16 = true}));
     // Some machines have it.
-    EXPECT_EQ(Told(*model, "AMX for bf16").starts_with("used | "), model->encoder().amx_bf16());
-    return model->encoder().amx_bf16() ? "used" : Told(*model, "AMX for bf16");
+    EXPECT_EQ(Told(model, "AMX for bf16").starts_with("used | "), model.encoder().amx_bf16());
+    return model.encoder().amx_bf16() ? "used" : Told(model, "AMX for bf16");
   };
   EXPECT_EQ(told(Precision::kF32), "not used, as all is f32 | option amx_bf16");
   const std::string of_bf16 = told(Precision::kBF16);
@@ -109,15 +105,14 @@ TEST(TextPrecisionTest, BitsDoNotDependOnOtherTextsOrThreads) {
   const TextFolder folder;
   const ThreadPool pool = *ThreadPool::Create({.threads = 3});
   for (const Precision precision : {Precision::kBF16, Precision::kInt8, Precision::kInt4}) {
-    const Result<TextEncoder> model =
-        TextEncoder::Open(folder.path(), {.executor = pool.executor(), .precision = precision});
-    ASSERT_TRUE(model.ok()) << model.status().message();
+    const TextEncoder model = Taken(
+        TextEncoder::Open(folder.path(), {.executor = pool.executor(), .precision = precision}));
     std::vector<std::string> many;
     for (size_t i = 0; i < 40; ++i) many.push_back(kPrecisionTexts[i * i % kPrecisionTexts.size()]);
     const std::vector<float> together =
-        TensorValues((*model->Encode(many, {.executor = pool.executor()})).vectors);
+        TensorValues((*model.Encode(many, {.executor = pool.executor()})).vectors);
     for (size_t i = 0; i < many.size(); ++i) {
-      const std::vector<float> alone = TensorValues((*model->Encode({many[i]})).vectors);
+      const std::vector<float> alone = TensorValues((*model.Encode({many[i]})).vectors);
       EXPECT_TRUE(SameBits({together.data() + i * kWidth, kWidth}, alone)) << i;
     }
   }
@@ -129,9 +124,8 @@ TEST(TextPrecisionTest, HeadsAreF32) {
   const TextFolder folder("reranker");
   std::vector<std::vector<float>> scores;
   for (const Precision precision : kPrecisions) {
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path(), {.precision = precision});
-    ASSERT_TRUE(model.ok()) << model.status().message();
-    scores.push_back((*model->Score("the tea", kPrecisionTexts)).values);
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path(), {.precision = precision}));
+    scores.push_back((*model.Score("the tea", kPrecisionTexts)).values);
     if (precision == Precision::kF32) continue;
     EXPECT_NE(scores.back(), scores[0]);
     constexpr double kMost[] = {0, 0.01, 0.1, 0.5};
@@ -142,12 +136,7 @@ TEST(TextPrecisionTest, HeadsAreF32) {
 TEST(TextPrecisionTest, KeepIsChecked) {
   const TextFolder folder;
   const auto refused = [&](const OpenOptions& options, const std::vector<std::string>& words) {
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path(), options);
-    ASSERT_FALSE(model.ok());
-    EXPECT_EQ(model.status().code(), ErrorCode::kInvalidArgument);
-    for (const std::string& word : words) {
-      EXPECT_NE(model.status().message().find(word), std::string::npos) << model.status().message();
-    }
+    EXPECT_TRUE(FailsWith(TextEncoder::Open(folder.path(), options), words));
   };
   refused({.keep = {{0, LayerMatrix::kQkv}}}, {"keep", "f32", "int8"});
   refused({.precision = Precision::kBF16, .keep = {{0, LayerMatrix::kQkv}}}, {"keep", "bf16"});

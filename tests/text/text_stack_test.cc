@@ -64,16 +64,14 @@ TEST_F(TextStackTest, CallsOfTextEncoder) {
     for (const Precision precision : kPrecisions) {
       SCOPED_TRACE(target + " " + std::string(PrecisionName(precision)));
       const OpenOptions options{.precision = precision, .amx_bf16 = precision == Precision::kBF16};
-      const Result<TextEncoder> model = TextEncoder::Open(sentences.path(), options);
-      ASSERT_TRUE(model.ok()) << model.status().message();
-      Run(precision, [&] { EXPECT_TRUE(model->Encode(texts_).ok()); });
-      Run(precision, [&] { EXPECT_TRUE(model->EncodeTokens(texts_[2]).ok()); });
-      Run(precision, [&] { EXPECT_FALSE(model->Encode({"\xFF"}).ok()); });
-      Run(precision, [&] { EXPECT_FALSE(model->Encode({"a"}, {.prompt_name = "none"}).ok()); });
-      const Result<TextEncoder> scores = TextEncoder::Open(reranker.path(), options);
-      ASSERT_TRUE(scores.ok()) << scores.status().message();
-      Run(precision, [&] { EXPECT_TRUE(scores->Score("cat?", texts_).ok()); });
-      Run(precision, [&] { EXPECT_TRUE(scores->Classify(texts_, texts_).ok()); });
+      const TextEncoder model = Taken(TextEncoder::Open(sentences.path(), options));
+      Run(precision, [&] { EXPECT_TRUE(model.Encode(texts_).ok()); });
+      Run(precision, [&] { EXPECT_TRUE(model.EncodeTokens(texts_[2]).ok()); });
+      Run(precision, [&] { EXPECT_FALSE(model.Encode({"\xFF"}).ok()); });
+      Run(precision, [&] { EXPECT_FALSE(model.Encode({"a"}, {.prompt_name = "none"}).ok()); });
+      const TextEncoder scores = Taken(TextEncoder::Open(reranker.path(), options));
+      Run(precision, [&] { EXPECT_TRUE(scores.Score("cat?", texts_).ok()); });
+      Run(precision, [&] { EXPECT_TRUE(scores.Classify(texts_, texts_).ok()); });
     }
   });
 }
@@ -87,10 +85,9 @@ TEST_F(TextStackTest, OtherFamilies) {
     ForEachTarget([&](const std::string& target) {
       for (const Precision precision : kPrecisions) {
         SCOPED_TRACE(name + (" " + target + " ") + std::string(PrecisionName(precision)));
-        const Result<TextEncoder> model = TextEncoder::Open(
-            folder.path(), {.precision = precision, .amx_bf16 = precision == Precision::kBF16});
-        ASSERT_TRUE(model.ok()) << model.status().message();
-        Run(precision, [&] { EXPECT_TRUE(model->EncodeIds(ids).ok()); });
+        const TextEncoder model = Taken(TextEncoder::Open(
+            folder.path(), {.precision = precision, .amx_bf16 = precision == Precision::kBF16}));
+        Run(precision, [&] { EXPECT_TRUE(model.EncodeIds(ids).ok()); });
       }
     });
   }

@@ -45,36 +45,29 @@ TEST(TextStopTest, EveryCallReturnsTheStop) {
     EXPECT_EQ(model->Encode(texts, encode).status().code(), ErrorCode::kCancelled);
     EXPECT_EQ(model->EncodeTokens(texts[0], encode).status().code(), ErrorCode::kCancelled);
     EXPECT_EQ(model->Encode({texts[0]}, encode).status().code(), ErrorCode::kCancelled);
-    const Result<TextEncoder> scores = TextEncoder::Open(reranker.path());
-    ASSERT_TRUE(scores.ok()) << scores.status();
-    EXPECT_EQ(scores->Score("a query", texts, {.executor = stopped}).status().code(),
+    const TextEncoder scores = Taken(TextEncoder::Open(reranker.path()));
+    EXPECT_EQ(scores.Score("a query", texts, {.executor = stopped}).status().code(),
               ErrorCode::kCancelled);
-    const Result<TextEncoder> m3 = TextEncoder::Open(FolderOf("m3"));
-    ASSERT_TRUE(m3.ok()) << m3.status();
-    EXPECT_EQ(m3->EncodeSparse(texts, {.executor = stopped}).status().code(),
+    const TextEncoder m3 = Taken(TextEncoder::Open(FolderOf("m3")));
+    EXPECT_EQ(m3.EncodeSparse(texts, {.executor = stopped}).status().code(), ErrorCode::kCancelled);
+    const TextEncoder names = Taken(TextEncoder::Open(FolderOf("ner_bert")));
+    EXPECT_EQ(names.FindEntities(texts, {.executor = stopped}).status().code(),
               ErrorCode::kCancelled);
-    const Result<TextEncoder> names = TextEncoder::Open(FolderOf("ner_bert"));
-    ASSERT_TRUE(names.ok()) << names.status();
-    EXPECT_EQ(names->FindEntities(texts, {.executor = stopped}).status().code(),
-              ErrorCode::kCancelled);
-    const Result<MultiVectorEncoder> late =
-        MultiVectorEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/late/stanford");
-    ASSERT_TRUE(late.ok()) << late.status();
-    EXPECT_EQ(late->Encode(texts, encode, TextTask::kDocument).status().code(),
+    const MultiVectorEncoder late =
+        Taken(MultiVectorEncoder::Open(std::string(ENCORE_TEST_DATA_DIR) + "/late/stanford"));
+    EXPECT_EQ(late.Encode(texts, encode, TextTask::kDocument).status().code(),
               ErrorCode::kCancelled);
   }
 }
 
 TEST(TextStopTest, StoppedAtAnyMomentTheNextCallIsRight) {
   const TextFolder folder;
-  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-  ASSERT_TRUE(model.ok()) << model.status();
+  const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
   const std::vector<std::string> texts = TextsToStop();
-  const Result<Embeddings> want = model->Encode(texts);
-  ASSERT_TRUE(want.ok()) << want.status();
+  const Embeddings want = Taken(model.Encode(texts));
   const auto same = [&](const Result<Embeddings>& found) {
-    return found.ok() && std::memcmp(found->vectors.data(), want->vectors.data(),
-                                     want->vectors.size_bytes()) == 0;
+    return found.ok() &&
+           std::memcmp(found->vectors.data(), want.vectors.data(), want.vectors.size_bytes()) == 0;
   };
   for (const auto& [name, executor] : Executors()) {
     SCOPED_TRACE(name);
@@ -82,14 +75,14 @@ TEST(TextStopTest, StoppedAtAnyMomentTheNextCallIsRight) {
     for (int step = 0; step < 8; ++step) {
       const auto deadline = Clock::now() + std::chrono::microseconds(700 * step);
       const Result<Embeddings> found =
-          model->Encode(texts, {.executor = executor.WithDeadline(deadline)});
+          model.Encode(texts, {.executor = executor.WithDeadline(deadline)});
       if (found.ok()) {
         EXPECT_TRUE(same(found));
       } else {
         EXPECT_EQ(found.status().code(), ErrorCode::kDeadlineExceeded) << found.status();
         stopped++;
       }
-      ASSERT_TRUE(same(model->Encode(texts, {.executor = executor})));
+      ASSERT_TRUE(same(model.Encode(texts, {.executor = executor})));
     }
     EXPECT_GT(stopped, 0);
   }

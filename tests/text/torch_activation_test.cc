@@ -166,10 +166,8 @@ TEST(TorchActivation, FollowDenseLayers) {
     folder.WriteJson("2_Dense/config.json", {{"in_features", 32},
                                              {"out_features", 20},
                                              {"activation_function", "torch.nn." + activation}});
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    if (!model.ok()) return std::vector<float>();
-    const Result<Embeddings> embeddings = model->Encode(kTexts);
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
+    const Result<Embeddings> embeddings = model.Encode(kTexts);
     EXPECT_TRUE(embeddings.ok()) << embeddings.status().message();
     return embeddings.ok() ? Flat(embeddings->vectors) : std::vector<float>();
   };
@@ -186,11 +184,9 @@ TEST(TorchActivation, FollowHeads) {
     const TextFolder folder("classifier");
     folder.PatchJson("config.json",
                      {{"sentence_transformers", {{"activation_fn", "torch.nn." + activation}}}});
-    const Result<TextEncoder> model = TextEncoder::Open(folder.path());
-    EXPECT_TRUE(model.ok()) << model.status().message();
-    if (!model.ok()) return std::vector<float>();
+    const TextEncoder model = Taken(TextEncoder::Open(folder.path()));
     const Result<Predictions> predictions =
-        model->Classify(kTexts, ScoreOptions{.activation = ScoreActivation::kAsCrossEncoder});
+        model.Classify(kTexts, ScoreOptions{.activation = ScoreActivation::kAsCrossEncoder});
     EXPECT_TRUE(predictions.ok()) << predictions.status().message();
     return predictions.ok() ? Flat(predictions->values) : std::vector<float>();
   };

@@ -12,6 +12,7 @@
 #include "engine/tokenizer/tokenizer_factory.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/results.h"
 
 namespace encore {
 namespace {
@@ -46,13 +47,9 @@ json UnigramModel(const std::vector<json>& vocab, const json& unk_id = 0,
 }
 
 Ids Encoded(const json& file, const std::string& text) {
-  const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
-  if (!tokenizer.ok()) {
-    ADD_FAILURE() << tokenizer.status().message();
-    return {};
-  }
+  const Tokenizer tokenizer = Taken(internal::TokenizerFactory::FromJson(file.dump()));
   Tokens tokens;
-  const Status status = tokenizer->Encode(text, &tokens);
+  const Status status = tokenizer.Encode(text, &tokens);
   EXPECT_TRUE(status.ok()) << status.message();
   return tokens.ids;
 }
@@ -95,9 +92,8 @@ TEST(TokenizerBpeTest, AWordThatIsATokenIsThatTokenOnlyWithIgnoreMerges) {
   EXPECT_EQ(Encoded(File(ignoring), "abb"), (Ids{4}));
   EXPECT_EQ(Encoded(File(ignoring), "abba"), (Ids{0, 3, 0}));
   for (const json& file : {File(model), File(ignoring)}) {
-    const Result<Tokenizer> tokenizer = internal::TokenizerFactory::FromJson(file.dump());
-    ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-    const std::vector<Decision>& told = tokenizer->Describe();
+    const Tokenizer tokenizer = Taken(internal::TokenizerFactory::FromJson(file.dump()));
+    const std::vector<Decision>& told = tokenizer.Describe();
     EXPECT_EQ(std::any_of(told.begin(), told.end(),
                           [](const Decision& d) {
                             return d.what == "words that are tokens" && d.value == "not merged";
@@ -241,11 +237,10 @@ TEST(TokenizerBpeTest, MarksMeetWhereWhatIsBetweenThemIsLeftOut) {
   EXPECT_EQ(Encoded(File(BpeModel(tokens, merges, {{"unk_token", "<unk>"}})), text),
             (Ids{0, 5, 0}));
   // Places are counted on, too.
-  const Result<Tokenizer> bare =
-      internal::TokenizerFactory::FromJson(File(BpeModel({mark}, {})).dump());
-  ASSERT_TRUE(bare.ok()) << bare.status().message();
+  const Tokenizer bare =
+      Taken(internal::TokenizerFactory::FromJson(File(BpeModel({mark}, {})).dump()));
   Tokens tokens_of_text;
-  ASSERT_TRUE(bare->Encode("\u20ac" + mark, &tokens_of_text, {.offsets = true}).ok());
+  ASSERT_TRUE(bare.Encode("\u20ac" + mark, &tokens_of_text, {.offsets = true}).ok());
   EXPECT_EQ(tokens_of_text.offsets, (std::vector<ByteRange>{{0, 3}}));
 }
 
@@ -254,12 +249,11 @@ TEST(TokenizerBpeTest, TokensStandSideBySideWhereBytesAreLeftOut) {
   // in the alphabet of bytes has two bytes, takes its place and the next one's.
   json one_word = kByteLevel;
   one_word["use_regex"] = false;
-  const Result<Tokenizer> tokenizer =
-      internal::TokenizerFactory::FromJson(File(BpeModel({"\u00c3", "a"}, {}), one_word).dump());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const Tokenizer tokenizer = Taken(
+      internal::TokenizerFactory::FromJson(File(BpeModel({"\u00c3", "a"}, {}), one_word).dump()));
   const auto offsets = [&](const char* text) {
     Tokens tokens;
-    EXPECT_TRUE(tokenizer->Encode(text, &tokens, {.offsets = true}).ok());
+    EXPECT_TRUE(tokenizer.Encode(text, &tokens, {.offsets = true}).ok());
     return tokens.offsets;
   };
   EXPECT_EQ(offsets("9\u00c5"), (std::vector<ByteRange>{{0, 3}}));
@@ -298,12 +292,11 @@ TEST(TokenizerUnigramTest, OfATokenThatIsThereTwiceTheLastCounts) {
                                    {"b", -2},    {"ab", -4}, {"b", -1.5}};
   EXPECT_EQ(Encoded(File(UnigramModel(vocab)), "ab"), (Ids{2, 5}));
   EXPECT_EQ(Encoded(File(UnigramModel({{"<unk>", 0}, {"a", -9}, {"a", -1}})), "a"), (Ids{2}));
-  const Result<Tokenizer> tokenizer =
-      internal::TokenizerFactory::FromJson(File(UnigramModel(vocab)).dump());
-  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
-  EXPECT_EQ(tokenizer->vocab_size(), 6u);
-  EXPECT_EQ(tokenizer->TokenToId("b"), 5);
-  EXPECT_EQ(tokenizer->IdToToken(3), "b");
+  const Tokenizer tokenizer =
+      Taken(internal::TokenizerFactory::FromJson(File(UnigramModel(vocab)).dump()));
+  EXPECT_EQ(tokenizer.vocab_size(), 6u);
+  EXPECT_EQ(tokenizer.TokenToId("b"), 5);
+  EXPECT_EQ(tokenizer.IdToToken(3), "b");
 }
 
 TEST(TokenizerUnigramTest, HostileFiles) {

@@ -17,6 +17,7 @@
 #include "engine/tokenizer/unicode.h"
 #include "engine/tokenizer/utf8.h"
 #include "gtest/gtest.h"
+#include "tests/support/results.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -315,20 +316,19 @@ TEST(TokenizerAddedTokensTest, LeftmostLongestWithFlags) {
   std::vector<AddedToken> list = {raw("<a>", 1), raw("<a>b", 2), raw("word", 3), raw("<l>", 4),
                                   raw("<r>", 5), raw("[S]", 6),  raw("ord", 7)};
   list[2].single_word = list[3].lstrip = list[4].rstrip = list[5].special = true;
-  const Result<AddedTokens> tokens = AddedTokens::Create(list, none, "here");
-  ASSERT_TRUE(tokens.ok()) << tokens.status().message();
-  EXPECT_EQ(Pieces(*tokens, "x<a>y<a>b"), (P{"x", "1=<a>", "y", "2=<a>b"}));
-  EXPECT_EQ(Pieces(*tokens, "<a><<a>"), (P{"1=<a>", "<", "1=<a>"}));
-  EXPECT_EQ(Pieces(*tokens, "word sword word_ \xC3\xA9word -word."),
+  const AddedTokens tokens = Taken(AddedTokens::Create(list, none, "here"));
+  EXPECT_EQ(Pieces(tokens, "x<a>y<a>b"), (P{"x", "1=<a>", "y", "2=<a>b"}));
+  EXPECT_EQ(Pieces(tokens, "<a><<a>"), (P{"1=<a>", "<", "1=<a>"}));
+  EXPECT_EQ(Pieces(tokens, "word sword word_ \xC3\xA9word -word."),
             (P{"3=word", " sword word_ \xC3\xA9word -", "3=word", "."}));
-  EXPECT_EQ(Pieces(*tokens, "sword ord"), (P{"sword ", "7=ord"}));  // a discarded match is passed
-  EXPECT_EQ(Pieces(*tokens, "a \xE3\x80\x80<l> b"), (P{"a", "4= \xE3\x80\x80<l>", " b"}));
-  EXPECT_EQ(Pieces(*tokens, "a <r> \t b"), (P{"a ", "5=<r> \t ", "b"}));
-  EXPECT_EQ(Pieces(*tokens, "<r> <l> "), (P{"5=<r> ", "4=<l>", " "}));
-  EXPECT_EQ(Pieces(*tokens, "a[S]b"), (P{"a", "6=[S]", "b"}));
-  EXPECT_EQ(Pieces(*tokens, "a[S]b", true), (P{"a[S]b"}));
-  EXPECT_EQ(Pieces(*tokens, ""), P{});
-  EXPECT_EQ(Pieces(*tokens, "<"), (P{"<"}));
+  EXPECT_EQ(Pieces(tokens, "sword ord"), (P{"sword ", "7=ord"}));  // a discarded match is passed
+  EXPECT_EQ(Pieces(tokens, "a \xE3\x80\x80<l> b"), (P{"a", "4= \xE3\x80\x80<l>", " b"}));
+  EXPECT_EQ(Pieces(tokens, "a <r> \t b"), (P{"a ", "5=<r> \t ", "b"}));
+  EXPECT_EQ(Pieces(tokens, "<r> <l> "), (P{"5=<r> ", "4=<l>", " "}));
+  EXPECT_EQ(Pieces(tokens, "a[S]b"), (P{"a", "6=[S]", "b"}));
+  EXPECT_EQ(Pieces(tokens, "a[S]b", true), (P{"a[S]b"}));
+  EXPECT_EQ(Pieces(tokens, ""), P{});
+  EXPECT_EQ(Pieces(tokens, "<"), (P{"<"}));
 }
 
 // ---- The template ------------------------------------------------------------------------------

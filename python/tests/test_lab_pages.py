@@ -16,7 +16,7 @@ pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore
 
 from matplotlib.text import Text
 from pyencore import lab
-from pyencore.lab import reports
+from pyencore.lab import measure, reports
 from pyencore.lab.style import spread
 from synthetic_report import noisy_run, synthetic_report
 
@@ -120,14 +120,15 @@ def test_a_report_has_a_figure_of_each_kind_and_all_rows():
     for row, line in zip(report["rows"], cells.rows[1:], strict=False):
         assert line[1:5] == [row["workload"], row["precision"], row["target"], row["weights"]]
         assert line[9] == reports.time_text(row["seconds"]["p50"])
-        assert line[11] == f"{row['gflops']:.1f}"
+        unit = "GOP/s" if row["precision"] == "int8" else "GFLOP/s"
+        assert line[11] == f"{row['gflops']:.1f} {unit}"
     assert len(cells.images) == 2 * 6  # rooflines and latencies of 1 and 2 threads
 
 
 def test_figures_name_roofs_and_percentiles():
     report = synthetic_report(1)
     svg = lab.roofline(report).as_bytes().decode()
-    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GFLOP/s", "memory 22 GB/s", "FLOP/byte"):
+    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GOP/s", "memory 22 GB/s", "FLOP/byte"):
         assert words in svg
     assert "p99" in lab.latency(report).as_bytes().decode()
     assert lab.roofline(report).label == "Roofline of Synthetic 9000 on 1 thread"
@@ -163,12 +164,25 @@ def test_light_and_dark_differ():
     assert lab.scaling(report).as_bytes() == lab.scaling(report).as_bytes()
 
 
-def test_noise_is_told():
-    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
-    report["noise"].update(busy_percent=31, notes=["2 threads had the peak of 1.3: they share."])
+def test_noise_is_told_once():
+    report, again, other = (synthetic_report(1, threads=(1,), targets=("AVX2",)) for _ in range(3))
+    report["noise"].update(busy_percent=31, notes=["2 threads shared 1 core: minilm_1x16"])
     page = lab.report_page(report)
     assert "Other processes took 31 %" in page
-    assert "they share." in page
+    assert "shared 1 core: minilm_1x16" in page
+    again["noise"]["notes"] = ["2 threads shared 1 core: base_1x16", "once: base_1x16"]
+    assert measure.merged([report, again, other])["noise"]["notes"] == [
+        "2 threads shared 1 core: in 2 of 3 runs", "once: base_1x16"]
+
+
+def test_a_page_claims_what_was_checked():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    assert "bit for bit" in lab.report_page(report)
+    report["rows"][0]["engine"] = "onnxruntime"
+    page = lab.report_page(report)
+    assert "bit for bit" not in page
+    assert "bound asks" in page
+    assert "base_1x128, 1 layer" in lab.speed(report).as_bytes().decode()
 
 
 HOSTILE = "\"><script>alert(1)</script>\x1b[31m\u202e$x_1$ &"

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
 
 from pyencore import lab
-from pyencore.lab import comparison, turns
+from pyencore.lab import comparison, measure, turns
 from pyencore.lab.__main__ import main
 from pyencore.lab.comparison import FASTER, INCONCLUSIVE, SAME, SLOWER, TOO_FEW
 from synthetic_report import synthetic_report
@@ -176,6 +176,30 @@ def test_other_rows_than_before_are_refused():
     rounds[1][1]["rows"].pop()
     with pytest.raises(lab.LabError, match="other numbers of rows"):
         lab.compare_in_turns(rounds)
+
+
+@pytest.mark.parametrize("why", [KeyboardInterrupt, lab.LabError("the disk is full")])
+def test_a_report_that_was_ended_goes_on(why, tmp_path, monkeypatch, capsys):
+    asked, report = [], synthetic_report(1, targets=("AVX2",), threads=(1,))
+
+    def bench(encore, flags):
+        asked.append(tuple(flags))
+        if len(asked) == 3:
+            raise why
+        return report
+
+    monkeypatch.setattr(measure, "bench", bench)
+    monkeypatch.setattr(measure, "targets", lambda encore: ["AVX2"])
+    command = ["report", "--encore", "/bin/true", "--json", str(tmp_path / "report.json")]
+    assert main(command) == (130 if why is KeyboardInterrupt else 2)
+    with (tmp_path / "report.json.kept").open("a") as file:
+        file.write('[["/bin/true"')  # a line that was cut
+    assert main(command) == 0
+    assert len(asked) == 5
+    assert asked[2] == asked[3]
+    assert [path.name for path in tmp_path.iterdir()] == ["report.json"]
+    assert len(lab.load(tmp_path / "report.json")["rows"]) == 4 * len(report["rows"])
+    capsys.readouterr()
 
 
 PROGRAM = """#!/bin/bash

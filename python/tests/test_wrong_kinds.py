@@ -54,7 +54,8 @@ RIGHT: dict[str, Any] = {
     "a": X, "b": X, "batch": {"text": ["tea"]}, "begin": 0, "data": {},
     "documents": ["tea", "cat"], "embeddings": X, "embeddings1": X, "embeddings2": X, "end": 1,
     "encore": "/no/such/encore", "flags": [], "folder": BASE, "i": 0, "id": 3, "ids": [[2, 3]],
-    "inputs": "tea", "input": ["tea"], "is_pair": False, "k": X, "max_length": 9, "model": BASE,
+    "inputs": "tea", "input": ["tea"], "is_pair": False, "k": X, "kept": None,
+    "max_length": 9, "model": BASE,
     "names": None, "output": "/no/such/output", "pairings": [], "positions": [0],
     "precision": "int8", "programs": ["/no/a", "/no/b"], "q": X, "query": "tea", "rounds": 1,
     "row_starts": [0, 2], "runs": [], "scales": np.ones(2, np.float32), "sequence": "tea",
@@ -92,7 +93,7 @@ ALSO_NAMED = {
     "begin": "end",
     "name": "target",
     "source": "cannot be read|encore attend|report",
-    **dict.fromkeys(("encore", "flags", "programs", "rounds", "tell"), "cannot be run"),
+    **dict.fromkeys(("encore", "flags", "kept", "programs", "rounds", "tell"), "cannot be run"),
 }
 
 

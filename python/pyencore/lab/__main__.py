@@ -146,14 +146,17 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
     if args.report and (args.json or args.quick):
         raise LabError("--json and --quick are for measuring, and a report was given")
     _want_outputs(args, [args.report])
+    kept = f"{args.json or args.out or args.figures}.kept"
     report = (reports.load(args.report) if args.report else
-              measure.everything(measure.find_encore(args.encore), args.quick, _tell))
+              measure.everything(measure.find_encore(args.encore), args.quick, _tell, kept))
     if args.json:
         reports.write(args.json, json.dumps(report, indent=1) + "\n")
     if args.out or args.figures:
         sections = pages.report_sections(report)
         title = f"encore on {report['machine']['cpu']}"
         _write_pages(args, pages.page(title, sections), sections)
+    if not args.report:
+        pathlib.Path(kept).unlink(missing_ok=True)
 
 
 def _is_program(path: str) -> bool:
@@ -240,7 +243,8 @@ def _attention(args: argparse.Namespace, rest: Sequence[str]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status: 0; 2 for unfit flags, files and programs, with one sentence."""
+    """Exit status: 0; 2 for unfit flags, files and programs, with one sentence; 130 after
+    Ctrl-C."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     # Behind -- is what the encore command gets.
     at = given.index("--") if "--" in given else len(given)
@@ -256,6 +260,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except LabError as error:
         print(f"pyencore.lab: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("pyencore.lab: interrupted; the same `report` command goes on where it was",
+              file=sys.stderr)
+        return 130
     return 0
 
 

@@ -84,7 +84,7 @@ def roofline(report: Report, threads: int | None = None, *, theme: Theme) -> Fig
     figure.text(0.08, 0.04 / total, "\n".join(key), fontsize=8, color=theme.muted, va="bottom")
     axes.set(xscale="log", yscale="log", xlim=(x_low, x_high), ylim=(y_low, y_high),
              xlabel="operations for each byte of weights (FLOP/byte)",
-             ylabel="operations a second (GFLOP/s)")
+             ylabel="operations a second (GFLOP/s, of integers GOP/s)")
     log_axis(axes.xaxis, x_low, x_high)
     log_axis(axes.yaxis, y_low, y_high)
     axes.grid(True)
@@ -174,7 +174,8 @@ def _compute_roofs(axes: Axes, roofs: Sequence[dict[str, Any]], read: Sequence[d
         axes.plot([min(left, x_high), x_high], [rate, rate], color=colour, linewidth=1.4)
         axes.plot([1, 1.012], [share(rate), height], color=colour, linewidth=1.2,
                   transform=axes.transAxes, clip_on=False)
-        axes.text(1.016, height, f"{roof['precision']} peak {reports.number(round(rate))} GFLOP/s",
+        axes.text(1.016, height, f"{roof['precision']} peak {reports.number(round(rate))} "
+                  f"{reports.operations_of(roof)}",
                   color=colour, va="center", fontsize=8, transform=axes.transAxes)
 
 
@@ -206,7 +207,7 @@ def speed(report: Report, threads: int | None = None, *, theme: Theme) -> Figure
         axes = figure.add_axes((left, 1 - (above + 0.3 + height) / total, 0.31, height / total))
         _bars(axes, rows, theme)
         axes.set_title(reports.shortened(reports.clean(key[0]), 40) +
-                       (f", {key[1]} layers" if key[1] > 1 else ""))
+                       f", {reports.counted(key[1], 'layer')}")
         if i % 2 == 1:
             above += inches[i // 2]
     _precision_legend(figure, [row for _, rows in kept for row in rows], theme)

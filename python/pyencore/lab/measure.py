@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -91,16 +93,49 @@ def with_noise_of(parts: Sequence[Report]) -> Report:
     """The first of several runs, with the most noise of all."""
     noise = {name: max(part["noise"][name] for part in parts)
              for name in ("steal_percent", "busy_percent", "peak_drift_percent")}
-    notes = list(dict.fromkeys(note for part in parts for note in part["noise"]["notes"]))
+    # A note of several runs is told once: its sentence, without the rows behind the colon.
+    told = [(note.split(": ")[0], note) for part in parts for note in part["noise"]["notes"]]
+    counts = collections.Counter(sentence for sentence, _ in told)
+    notes = [note if counts[sentence] == 1 else
+             f"{sentence}: in {counts[sentence]} of {len(parts)} runs"
+             for sentence, note in dict(told).items()]
     return {**parts[0], "noise": {**noise, "notes": notes}}
 
 
+class _Kept:
+    """Reports in a file, as they are done: the same command, given again, goes on after them."""
+
+    def __init__(self, path: str | None, encore: str) -> None:
+        self._path, self._encore = path, encore
+        self._program = [encore, os.stat(encore).st_mtime if os.path.exists(encore) else 0]
+        self._done: dict[tuple[str, ...], Report] = {}
+        if path and os.path.exists(path):
+            for line in pathlib.Path(path).read_text("utf-8").splitlines():
+                with contextlib.suppress(ValueError):  # where the disk was full a line is cut
+                    program, flags, report = json.loads(line)
+                    if program == self._program:
+                        self._done[tuple(flags)] = reports.check(report, path)
+
+    def bench(self, flags: Sequence[str]) -> Report:
+        if tuple(flags) not in self._done:
+            report = self._done[tuple(flags)] = bench(self._encore, flags)
+            if self._path:
+                try:
+                    with open(self._path, "a", encoding="utf-8") as file:
+                        file.write("\n" + json.dumps([self._program, flags, report]) + "\n")
+                except OSError as error:
+                    raise LabError(f"{self._path}: cannot be written: {error.strerror}") from None
+        return self._done[tuple(flags)]
+
+
 @checked
-def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None) -> Report:
+def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None,
+               kept: str | None = None) -> Report:
     """The best target runs every workload of `encore bench`, warm and cold, in every precision, on
     one thread and on all; every other target a few of them, warm. quick: the few on the best target
-    too, and shorter rows."""
+    too, and shorter rows. kept: a file that keeps what is done, for a call that ends early."""
     parts = []
+    done = _Kept(kept, encore)
     bound = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
     threads = "1" if cores == 1 else f"1,{cores}"
@@ -112,7 +147,7 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None)
                      "--seconds", str(QUICK_SECONDS if quick else SECONDS)]
             if few:
                 flags += ["--workload", FEW_WORKLOADS, "--warm"]
-            parts.append(bench(encore, flags))
+            parts.append(done.bench(flags))
     return merged(parts)
 
 

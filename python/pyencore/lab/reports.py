@@ -160,9 +160,14 @@ def engine_of(row: Row) -> str:
 
 
 def workload_of(row: Row) -> str:
-    """"base_1x128", "base_1x128, 12 layers", "onnxruntime base_1x128"."""
+    """"base_1x128, 1 layer", "onnxruntime base_1x128, 12 layers"."""
     name = row["workload"] if row["engine"] == "encore" else f"{row['engine']} {row['workload']}"
-    return clean(name + (f", {row['layers']} layers" if row["layers"] > 1 else ""))
+    return clean(f"{name}, {counted(row['layers'], 'layer')}")
+
+
+def operations_of(row: Row) -> str:
+    """The unit of a row's or a roof's speed."""
+    return "GOP/s" if row["precision"].startswith("int") else "GFLOP/s"
 
 
 def best_target(report: Report) -> str:

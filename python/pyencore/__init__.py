@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyencore import ops
+    from pyencore._call import CallStats, Stop
     from pyencore._cross_encoder import Classifier, CrossEncoder
     from pyencore._encoder import Encoder
     from pyencore._errors import CorruptDataError, UnsupportedError
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # Loaded when they are first asked for: pyencore.lab works without the compiled module, and a
 # program pays for what it uses.
 _WHERE = {
+    "_call": ("CallStats", "Stop"),
     "_cross_encoder": ("Classifier", "CrossEncoder"),
     "_encoder": ("Encoder",),
     "_errors": ("CorruptDataError", "UnsupportedError"),
@@ -42,11 +44,11 @@ _WHERE = {
 }
 
 __all__ = [
-    "Classifier", "CorruptDataError", "CrossEncoder", "Encoder", "Encoding", "MaskedLanguageModel",
-    "MultiVectorEncoder", "SparseEncoder", "SparseMatrix", "StoredVectors", "TextEncoder",
-    "TokenClassifier", "Tokenizer", "UnsupportedError", "__version__", "active_target",
-    "compiled_targets", "cores", "ops", "quantize_embeddings", "set_target", "store_vectors",
-    "supported_targets",
+    "CallStats", "Classifier", "CorruptDataError", "CrossEncoder", "Encoder", "Encoding",
+    "MaskedLanguageModel", "MultiVectorEncoder", "SparseEncoder", "SparseMatrix", "Stop",
+    "StoredVectors", "TextEncoder", "TokenClassifier", "Tokenizer", "UnsupportedError",
+    "__version__", "active_target", "compiled_targets", "cores", "ops", "quantize_embeddings",
+    "set_target", "store_vectors", "supported_targets",
 ]
 
 

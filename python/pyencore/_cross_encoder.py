@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pyencore import _core
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, torch_module
+from pyencore._call import Call, CallStats, Progress
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, shown
-from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, Opened, check_batch_size, check_device
 from pyencore._prompts import Prompted, sentence_settings
 from pyencore._texts import pairs_of, texts_of
@@ -48,22 +48,14 @@ class _Head(Opened):
         second: list[str] | None,
         activation: ActivationFn,
         show: bool | None,
+        call: Call,
         prompt: str | None = None,
     ) -> Floats:
         if not self._core.labels:
             raise UnsupportedError(f"{self.folder} has no classification head")
         known = activation if isinstance(activation, str) else "identity"
-        values = np.empty((len(first), self.num_labels), np.float32)
-
-        def step(begin: int, end: int) -> None:
-            values[begin:end] = self._core.classify(
-                first, second, begin, end, known, self._max_length, prompt
-            )
-
-        lengths = lengths_of(first)
-        if second is not None:
-            lengths = [a + b for a, b in zip(lengths, lengths_of(second), strict=True)]
-        in_pieces(lengths, step, self._pace, progress_bar(show, len(first)))
+        with call.watched(show, first, second) as watch:
+            values = self._core.classify(first, second, known, self._max_length, prompt, watch)
         if not isinstance(activation, str):
             values = _apply(activation, values)
         return values
@@ -155,13 +147,21 @@ class CrossEncoder(_Head, Prompted):
         device: Any = None,
         pool: None = None,
         chunk_size: int | None = None,
+        *,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> Any:
         """The score of a pair, or those of several: [pairs], or [pairs, labels] of more labels.
 
         activation_fn: "identity", "sigmoid", "softmax", torch's name of one ("torch.nn.Sigmoid"),
         or a function of the logits (a torch tensor where torch is imported, else an array); the
-        attribute's by default. pool is None, and chunk_size changes nothing.
+        attribute's by default. pool is None, and chunk_size changes nothing. cancel and what
+        follows are as of TextEncoder.encode.
         """
+        call = Call(cancel, deadline, background, progress, stats)
         activation = self._activation
         if activation_fn is not None:
             activation = _activation_of(activation_fn)
@@ -174,7 +174,7 @@ class CrossEncoder(_Head, Prompted):
                 return torch_module("convert_to_tensor").tensor([])
             return np.array([]) if convert_to_numpy else []
         values: NDArray[Any] = self._scores(
-            first, second, activation, show_progress_bar, self._prompt(prompt_name, prompt)
+            first, second, activation, show_progress_bar, call, self._prompt(prompt_name, prompt)
         )
         if self.num_labels == 1 and values.ndim > 1:
             values = values[:, 0]
@@ -210,9 +210,15 @@ class CrossEncoder(_Head, Prompted):
         device: Any = None,
         pool: None = None,
         chunk_size: int | None = None,
+        *,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> list[dict[str, Any]]:
         """Documents by how well they fit the query, best first: corpus_id, score and, if asked for,
-        text."""
+        text. cancel and what follows are as of TextEncoder.encode."""
         if self.num_labels != 1:
             raise ValueError(
                 "CrossEncoder.rank() only works for models with num_labels=1. Consider using "
@@ -231,6 +237,11 @@ class CrossEncoder(_Head, Prompted):
             device=device,
             pool=pool,
             chunk_size=chunk_size,
+            cancel=cancel,
+            deadline=deadline,
+            background=background,
+            progress=progress,
+            stats=stats,
         ).tolist()
         results: list[dict[str, Any]] = []
         for i, score in enumerate(scores):
@@ -272,9 +283,16 @@ class Classifier(_Head):
         activation_fn: ActivationFn | None = None,
         apply_softmax: bool = False,
         show_progress_bar: bool | None = None,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> Floats:
         """[texts, labels], or [labels] of a single text, as CrossEncoder.predict: the folder's
-        activation_fn, else the logits of several labels and the sigmoid of one."""
+        activation_fn, else the logits of several labels and the sigmoid of one. cancel and what
+        follows are as of TextEncoder.encode."""
+        call = Call(cancel, deadline, background, progress, stats)
         activation = _activation_of(activation_fn)
         single = isinstance(inputs, str)
         listed: list[Any] = [inputs] if single else _listed(inputs)
@@ -283,7 +301,7 @@ class Classifier(_Head):
             first, second, _ = pairs_of("inputs", listed)
         else:
             first, _ = texts_of("inputs", inputs if single else listed)
-        values = self._scores(first, second, activation, show_progress_bar)
+        values = self._scores(first, second, activation, show_progress_bar, call)
         if apply_softmax:
             values = softmax(values)
         return values[0] if single else values
@@ -294,20 +312,35 @@ class Classifier(_Head):
         inputs: str | Iterable[str | Pair],
         top_k: int | None = 1,
         function_to_apply: str | None = None,
+        *,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> list[dict[str, Any]] | list[list[dict[str, Any]]]:
         """The top_k labels of a text, or of each, or all for None: label and score, the highest
         first.
 
         function_to_apply: "sigmoid", "softmax" or "none", as the pipeline's; the constructor's by
         default. Without both, problem_type of config.json decides: "regression" gives logits,
-        "multi_label_classification" or one label sigmoids, all else the softmax.
+        "multi_label_classification" or one label sigmoids, all else the softmax. cancel and what
+        follows are as of TextEncoder.encode.
         """
         if top_k is not None:
             integer("top_k", top_k, 1)
         function = _function_of(function_to_apply) or self._function or "as classifier"
         single = isinstance(inputs, str)
         listed: Any = [inputs] if single else inputs
-        scores = self.predict(listed, activation_fn=function)
+        scores = self.predict(
+            listed,
+            activation_fn=function,
+            cancel=cancel,
+            deadline=deadline,
+            background=background,
+            progress=progress,
+            stats=stats,
+        )
         labels = self.labels
         found = [
             [

@@ -11,6 +11,7 @@ import numpy as np
 
 from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
+from pyencore._call import Call
 from pyencore._folder import read_json
 from pyencore._inputs import checked, integer, shown
 from pyencore._opened import Opened
@@ -51,7 +52,9 @@ class MaskedLanguageModel(Opened):
     def logits(self, text: str, positions: Sequence[int]) -> Floats:
         """[positions, vocabulary]: of these tokens of the text, counted with special ones."""
         places = [integer(f"positions[{i}]", p, 0) for i, p in enumerate(positions)]
-        return self._core.predict_tokens(text, places, self._max_length)
+        return self._core.predict_tokens(
+            text, places, self._max_length, Call().watch(len(text))
+        )
 
     @checked
     def fill_mask(

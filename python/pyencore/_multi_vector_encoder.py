@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from pyencore import _core
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import torch_module
+from pyencore._call import Call, CallStats, Progress
 from pyencore._inputs import checked, integer, shown
-from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._retriever import Retriever, check_task
 from pyencore._texts import texts_of
@@ -31,8 +31,7 @@ class MultiVectorEncoder(Retriever):
     compute is the precision of the encoder's matrix products; threads 0 is all usable cores;
     max_length replaces the lengths of documents, and of queries that are not expanded; cache,
     compare_cache and trust_cache are as TextEncoder's. The other arguments are those of
-    sentence-transformers. A long call is computed in pieces; the rows of a piece's texts are views
-    into one matrix.
+    sentence-transformers. The rows of a call's texts are views into one matrix.
     """
 
     _core_class = _core.LateModel
@@ -122,13 +121,21 @@ class MultiVectorEncoder(Retriever):
         chunk_size: int | None = None,
         token_pooling: None = None,
         task: Literal["query", "document"] | None = None,
+        *,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> Any:
         """[rows, dimension] of a text, or a list of these: a row for each token that is scored.
 
         As sentence-transformers' encode, but for convert_to_numpy, which is true. batch_size is
         checked and then encore's own choice, chunk_size changes nothing. pool and token_pooling
-        are None, and there is no output_value None.
+        are None, and there is no output_value None. cancel and what follows are as of
+        TextEncoder.encode.
         """
+        call = Call(cancel, deadline, background, progress, stats)
         check_batch_size(batch_size)
         check_device(device)
         if output_value != "token_embeddings":
@@ -147,6 +154,7 @@ class MultiVectorEncoder(Retriever):
             self._resolve_prompt(prompt_name, prompt),
             True if normalize_embeddings else None,
             show_progress_bar,
+            call,
         )
         if not convert_to_numpy:
             torch = torch_module("convert_to_numpy=False")
@@ -203,18 +211,19 @@ class MultiVectorEncoder(Retriever):
         )
 
     def _rows(
-        self, texts: list[str], task: str, prompt: str, normalize: bool | None, show: bool | None
+        self,
+        texts: list[str],
+        task: str,
+        prompt: str,
+        normalize: bool | None,
+        show: bool | None,
+        call: Call,
     ) -> list[NDArray[np.float32]]:
-        rows: list[NDArray[np.float32]] = []
-
-        def step(begin: int, end: int) -> None:
+        with call.watched(show, texts) as watch:
             matrix, starts = self._core.encode(
-                texts, begin, end, task, prompt, normalize, self._length_of(task)
+                texts, task, prompt, normalize, self._length_of(task), watch
             )
-            rows.extend(matrix[a:b] for a, b in zip(starts, starts[1:], strict=False))
-
-        in_pieces(lengths_of(texts), step, self._pace, progress_bar(show, len(texts)))
-        return rows
+        return [matrix[a:b] for a, b in zip(starts, starts[1:], strict=False)]
 
 
 def _documents(given: Any) -> Ragged | StoredVectors:

@@ -14,7 +14,6 @@ from pyencore import _core
 from pyencore._arguments import FOLDER_NAMES, KnownAttributes, check_without_choice, renamed
 from pyencore._folder import find_folder
 from pyencore._inputs import check_compute, check_threads, checked, integer, shown
-from pyencore._loop import Pace
 from pyencore._tokenizer import Tokenizer
 
 Compute = Literal["f32", "bf16", "int8", "int4"]
@@ -129,7 +128,6 @@ class Opened(KnownAttributes):
         }
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
-        self._pace = Pace()
         self._max_length = 0  # the model's
 
     def _open(self, arguments: Mapping[str, Any]) -> None:
@@ -142,14 +140,13 @@ class Opened(KnownAttributes):
     # Pickled as folder and options, and opened again: the folder must be there.
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()
-        del state["_core"], state["_pace"]
+        del state["_core"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
-        self._pace = Pace()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.folder!r}, compute={self.compute!r})"

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from pyencore import _similarity
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import Floats, as_array, as_floats, torch_module
+from pyencore._call import Call, CallStats, Progress
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, kind, shown
-from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._prompts import sentence_settings
 from pyencore._retriever import Retriever, check_task
@@ -153,7 +153,7 @@ class SparseEncoder(Retriever):
         self._open(locals())
         if not self._core.sparse_dimensions:
             # Says what is wrong with the folder's file of them, if it has one.
-            self._core.encode_sparse([], 0, 0, None, None, 0, 0)
+            self._core.encode_sparse([], None, None, 0, 0, None)
             raise UnsupportedError(f"{self.folder} gives no sparse vectors; TextEncoder opens it")
         settings = sentence_settings(self.folder)
         if max_active_dims is None:
@@ -195,6 +195,11 @@ class SparseEncoder(Retriever):
         chunk_size: int | None = None,
         *,
         task: Literal["query", "document"] | None = None,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> Any:
         """A SparseMatrix with a row for each text, also for a single one.
 
@@ -202,8 +207,10 @@ class SparseEncoder(Retriever):
         torch. With it: a sparse tensor [texts, vocabulary], or [vocabulary] of a single text.
         convert_to_sparse_tensor=False gives dense tensors, or without convert_to_tensor dense
         arrays. batch_size is checked and then encore's own choice; pool is None; save_to_cpu and
-        chunk_size change nothing. task is the route of a Router.
+        chunk_size change nothing. task is the route of a Router. cancel and what follows are as of
+        TextEncoder.encode.
         """
+        call = Call(cancel, deadline, background, progress, stats)
         check_batch_size(batch_size)
         check_device(device)
         check_task(task)
@@ -216,17 +223,9 @@ class SparseEncoder(Retriever):
         most = columns
         if max_active_dims is not None:
             most = integer("max_active_dims", max_active_dims, 1)
-        parts: list[Any] = []
-
-        def step(begin: int, end: int) -> None:
-            parts.append(
-                self._core.encode_sparse(
-                    texts, begin, end, before, task, most, self._max_length
-                )
-            )
-
-        in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
-        matrix = _joined(parts, len(texts), columns)
+        with call.watched(show_progress_bar, texts) as watch:
+            found = self._core.encode_sparse(texts, before, task, most, self._max_length, watch)
+        matrix = SparseMatrix._make((*found, (len(texts), columns)))
         if convert_to_sparse_tensor and not convert_to_tensor:
             return matrix
         result = matrix.to_torch() if convert_to_sparse_tensor else matrix.to_dense()
@@ -314,17 +313,3 @@ def _of_tensor(tensor: Any) -> SparseMatrix:
     rows, columns = tensor.indices().numpy()
     indptr = np.searchsorted(rows, np.arange(tensor.shape[0] + 1))
     return SparseMatrix._make((indptr, columns, tensor.values().numpy(), tuple(tensor.shape)))
-
-
-def _joined(parts: list[Any], rows: int, columns: int) -> SparseMatrix:
-    starts = [np.zeros(1, np.int64)]
-    for indptr, _, _ in parts:
-        starts.append(indptr[1:] + starts[-1][-1])
-    return SparseMatrix._make(
-        (
-            np.concatenate(starts),
-            np.concatenate([part[1] for part in parts] or [np.empty(0, np.int32)]),
-            np.concatenate([part[2] for part in parts] or [np.empty(0, np.float32)]),
-            (rows, columns),
-        )
-    )

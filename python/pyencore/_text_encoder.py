@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pyencore import _similarity
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import torch_module, writable
+from pyencore._call import Call, CallStats, Progress
 from pyencore._inputs import checked, integer, is_tensor, shown
-from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
 from pyencore._prompts import sentence_settings
@@ -118,6 +118,11 @@ class TextEncoder(Retriever):
         *,
         task: Literal["query", "document"] | None = None,
         out: Any = None,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> Any:
         """The vector of a text, or the matrix of a list's or an iterator's texts.
 
@@ -127,6 +132,12 @@ class TextEncoder(Retriever):
         shape and type, which is filled and returned. output_value "token_embeddings" gives a text's
         [tokens, d_model], None a dict of all that was computed of it: ids, masks and both kinds of
         vectors, without padding.
+
+        cancel, a Stop or threading.Event, ends the call with CancelledError once it is set, and
+        deadline after so many seconds with TimeoutError. background gives way to the model's other
+        calls. progress(texts, all_texts, tokens, all_tokens) is called between batches by the
+        calling thread: what is done, of all texts, and of the tokens known so far. stats is a
+        CallStats, which is filled.
         """
         if (
             isinstance(inputs, str)
@@ -136,6 +147,7 @@ class TextEncoder(Retriever):
             and convert_to_numpy
             and not convert_to_tensor
         ):  # one query: nothing that it does not need
+            call = Call(cancel, deadline, background, progress, stats)
             if batch_size is not None or device is not None or task is not None:
                 check_batch_size(batch_size)
                 check_device(device)
@@ -143,8 +155,10 @@ class TextEncoder(Retriever):
             if pool is not None or chunk_size is not None:
                 check_one_process(pool, chunk_size)
             vector = np.empty(self._width(truncate_dim), np.float32)
-            self._encode_one(inputs, vector, prompt_name, prompt, normalize_embeddings)
+            before = self._resolve_prompt(prompt_name, prompt)
+            self._encode_one(inputs, vector, before, True if normalize_embeddings else None, call)
             return vector
+        call = Call(cancel, deadline, background, progress, stats)
         check_batch_size(batch_size)
         check_device(device)
         check_task(task)
@@ -157,8 +171,8 @@ class TextEncoder(Retriever):
         text = self._resolve_prompt(prompt_name, prompt)
         if output_value == "token_embeddings":
             if precision == "float32":
-                return self._token_vectors(inputs, text, convert_to_tensor)
-            of_tokens = self._token_vectors(inputs, text, False)
+                return self._token_vectors(inputs, text, convert_to_tensor, call)
+            of_tokens = self._token_vectors(inputs, text, False, call)
             if isinstance(inputs, str):
                 return quantize_embeddings([of_tokens], precision)[0]
             return quantize_embeddings(of_tokens, precision)  # ranges of all texts' together
@@ -167,7 +181,7 @@ class TextEncoder(Retriever):
                 raise ValueError(
                     f"precision is {precision!r} with output_value None; wanted 'float32'"
                 )
-            return self._features(inputs, text, self._width(truncate_dim), convert_to_tensor)
+            return self._features(inputs, text, self._width(truncate_dim), convert_to_tensor, call)
         if output_value != "sentence_embedding":
             raise ValueError(
                 f"output_value is {shown(output_value)}; wanted 'sentence_embedding', "
@@ -176,27 +190,27 @@ class TextEncoder(Retriever):
         normalize = True if normalize_embeddings else None
         if isinstance(inputs, str):
             row = np.empty((1, self._width(truncate_dim)), np.float32)
-            self._core.encode_one(inputs, row[0], text, normalize, row.shape[1], self._max_length)
+            self._encode_one(inputs, row[0], text, normalize, call)
             result = self._finish(row, precision, None)[0]
             if out is not None:
                 writable(out, result.shape, result.dtype)[...] = result
         else:
             texts = _list_of(inputs)
             width = self._width(truncate_dim)
-            if texts is None:
-                vectors = self._stream(inputs, width, text, normalize, show_progress_bar)
-                result = self._finish(vectors, precision, out)
-            else:
-                direct = out is not None and precision == "float32"
-                shape = (len(texts), width)
-                vectors = (
-                    writable(out, shape, np.float32) if direct else np.empty(shape, np.float32)
-                )
-                self._rows(texts, vectors, text, normalize, show_progress_bar)
-                if not texts and out is None:
-                    result = np.array([])  # as sentence-transformers
+            direct = texts is not None and out is not None and precision == "float32"
+            with call.watched(show_progress_bar, texts) as watch:
+                if texts is None:
+                    vectors = self._stream(inputs, width, text, normalize, watch)
                 else:
-                    result = vectors if direct else self._finish(vectors, precision, out)
+                    shape = (len(texts), width)
+                    vectors = (
+                        writable(out, shape, np.float32) if direct else np.empty(shape, np.float32)
+                    )
+                    self._rows(texts, vectors, text, normalize, watch)
+            if texts == [] and out is None:
+                result = np.array([])  # as sentence-transformers
+            else:
+                result = vectors if direct else self._finish(vectors, precision, out)
         if out is not None:
             return out
         return _converted(result, convert_to_numpy, convert_to_tensor)
@@ -220,12 +234,18 @@ class TextEncoder(Retriever):
         *,
         normalize_embeddings: bool = False,
         truncate_dim: int | None = None,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> NDArray[np.float32]:
-        """The vectors of lists of token ids, as they are: no prompt, special tokens or cut."""
+        """The vectors of lists of token ids, as they are: no prompt, special tokens or cut. cancel
+        and what follows are as of encode."""
+        lists = lists_of_ids("ids", ids)
+        watch = Call(cancel, deadline, background, progress, stats).watch(sum(map(len, lists)))
         return self._core.encode_ids(
-            lists_of_ids("ids", ids),
-            True if normalize_embeddings else None,
-            self._width(truncate_dim),
+            lists, True if normalize_embeddings else None, self._width(truncate_dim), watch
         )
 
     @checked
@@ -241,16 +261,10 @@ class TextEncoder(Retriever):
         return min(self._truncate_dim or self._columns, self._columns)
 
     def _encode_one(
-        self, text: str, row: NDArray[np.float32], name: str | None, prompt: str | None, unit: bool
+        self, text: str, row: NDArray[np.float32], prompt: str, normalize: bool | None, call: Call
     ) -> None:
-        self._core.encode_one(
-            text,
-            row,
-            self._resolve_prompt(name, prompt),
-            True if unit else None,
-            len(row),
-            self._max_length,
-        )
+        watch = call.watch(len(text))
+        self._core.encode_one(text, row, prompt, normalize, len(row), self._max_length, watch)
 
     def _rows(
         self,
@@ -258,17 +272,10 @@ class TextEncoder(Retriever):
         vectors: NDArray[np.float32],
         prompt: str | None,
         normalize: bool | None,
-        show: bool | None,
+        watch: Any,
     ) -> None:
-        columns, longest = vectors.shape[1], self._max_length
-        in_pieces(
-            lengths_of(texts),
-            lambda begin, end: self._core.encode(
-                texts, begin, end, vectors, prompt, normalize, columns, longest
-            ),
-            self._pace,
-            progress_bar(show, len(texts)),
-        )
+        columns = vectors.shape[1]
+        self._core.encode(texts, vectors, prompt, normalize, columns, self._max_length, watch)
 
     def _stream(
         self,
@@ -276,12 +283,12 @@ class TextEncoder(Retriever):
         width: int,
         prompt: str | None,
         normalize: bool | None,
-        show: bool | None,
+        watch: Any,
     ) -> NDArray[np.float32]:
         blocks = []
         for block in blocks_of("inputs", texts, _STREAMED):
             vectors = np.empty((len(block), width), np.float32)
-            self._rows(block, vectors, prompt, normalize, show)
+            self._rows(block, vectors, prompt, normalize, watch)
             blocks.append(vectors)
         return np.concatenate(blocks) if blocks else np.empty((0, width), np.float32)
 
@@ -294,20 +301,31 @@ class TextEncoder(Retriever):
             writable(out, shape, dtype_of(precision))[...] = result
         return result
 
-    def _token_vectors(self, inputs: Inputs, prompt: str | None, tensors: bool) -> Any:
-        if isinstance(inputs, str):
-            vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
-            return torch_module("convert_to_tensor").from_numpy(vectors) if tensors else vectors
-        texts, _ = texts_of("inputs", inputs)
-        return [self._token_vectors(text, prompt, tensors) for text in texts]
+    def _token_vectors(self, inputs: Inputs, prompt: str, tensors: bool, call: Call) -> Any:
+        texts, single = texts_of("inputs", inputs)
+        with call.watched(False, texts) as watch:
+            found: list[Any] = [
+                self._core.encode_tokens(text, prompt, self._max_length, watch) for text in texts
+            ]
+        if tensors:
+            torch = torch_module("convert_to_tensor")
+            found = [torch.from_numpy(vectors) for vectors in found]
+        return found[0] if single else found
 
-    def _features(self, inputs: Inputs, prompt: str | None, width: int, tensors: bool) -> Any:
-        if not isinstance(inputs, str):
-            texts, _ = texts_of("inputs", inputs)
-            return [self._features(text, prompt, width, tensors) for text in texts]
+    def _features(
+        self, inputs: Inputs, prompt: str, width: int, tensors: bool, call: Call
+    ) -> Any:
+        texts, single = texts_of("inputs", inputs)
+        with call.watched(False, texts) as watch:
+            found = [self._features_of(text, prompt, width, tensors, watch) for text in texts]
+        return found[0] if single else found
+
+    def _features_of(
+        self, inputs: str, prompt: str, width: int, tensors: bool, watch: Any
+    ) -> dict[str, Any]:
         row = np.empty(width, np.float32)
-        self._core.encode_one(inputs, row, prompt, None, width, self._max_length)
-        token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length)
+        self._core.encode_one(inputs, row, prompt, None, width, self._max_length, watch)
+        token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length, watch)
         tokens = self.tokenize((prompt or "") + inputs)
         features: dict[str, Any] = {name: rows[0] for name, rows in tokens.items()}
         features |= {"token_embeddings": token_vectors, "sentence_embedding": row}

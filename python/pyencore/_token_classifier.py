@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._arrays import Floats
+from pyencore._call import Call, CallStats, Progress
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, one_of
-from pyencore._loop import in_pieces, lengths_of, progress_bar
 from pyencore._opened import Opened
 from pyencore._texts import texts_of
 
@@ -42,29 +42,36 @@ class TokenClassifier(Opened):
         aggregation_strategy: Aggregation = "simple",
         ignore_labels: Collection[str] = ("O",),
         show_progress_bar: bool | None = None,
+        *,
+        cancel: Any = None,
+        deadline: float | None = None,
+        background: bool = False,
+        progress: Progress | None = None,
+        stats: CallStats | None = None,
     ) -> list[Any]:
         """The entities of a text, or of each: dicts of entity_group (with "none": entity), score,
-        word, and start and end in characters. word is the text between these."""
+        word, and start and end in characters. word is the text between these. cancel and what
+        follows are as of TextEncoder.encode."""
+        call = Call(cancel, deadline, background, progress, stats)
         known = ("none", "simple", "first", "average", "max")
         one_of("aggregation_strategy", aggregation_strategy, known)
         texts, single = texts_of("inputs", inputs)
         key = "entity" if aggregation_strategy == "none" else "entity_group"
-        found: list[list[dict[str, Any]]] = []
-
-        def step(begin: int, end: int) -> None:
+        ignored = list(ignore_labels)
+        with call.watched(show_progress_bar, texts) as watch:
             rows = self._core.entities(
-                texts, begin, end, aggregation_strategy, list(ignore_labels), self._max_length
+                texts, aggregation_strategy, ignored, self._max_length, watch
             )
-            for text, row in zip(texts[begin:end], rows, strict=True):
-                found.append([_entity(key, text.encode(), *entity) for entity in row])
-
-        in_pieces(lengths_of(texts), step, self._pace, progress_bar(show_progress_bar, len(texts)))
+        found = [
+            [_entity(key, text.encode(), *entity) for entity in row]
+            for text, row in zip(texts, rows, strict=True)
+        ]
         return found[0] if single else found
 
     @checked
     def logits(self, text: str) -> Floats:
         """[tokens, labels] of one text, special tokens included."""
-        return self._core.label_tokens(text, self._max_length)
+        return self._core.label_tokens(text, self._max_length, Call().watch(len(text)))
 
 
 def _entity(

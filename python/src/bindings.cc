@@ -81,14 +81,10 @@ std::string_view Utf8(nb::handle text, const char* name) {
   return Utf8Of(text, [name] { return std::string(name); });
 }
 
-std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end) {
-  if (end > texts.size() || begin > end) {
-    Raise(encore::InvalidArgument("found texts " + std::to_string(begin) + " to " +
-                                  std::to_string(end) + " of " + std::to_string(texts.size())));
-  }
+std::vector<std::string_view> Utf8OfAll(const TextList& texts) {
   std::vector<std::string_view> views;
-  views.reserve(end - begin);
-  for (size_t i = begin; i < end; ++i) {
+  views.reserve(texts.size());
+  for (size_t i = 0; i < texts.size(); ++i) {
     views.push_back(Utf8Of(texts[i], [i] { return "inputs[" + std::to_string(i) + "]"; }));
   }
   return views;

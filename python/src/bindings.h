@@ -24,6 +24,7 @@ namespace nb = nanobind;
 
 void BindMachine(nb::module_& module);
 void BindTextEncoder(nb::module_& module);
+void BindWatch(nb::module_& module);
 void BindMultiVectorEncoder(nb::module_& module);
 void BindTokenizer(nb::module_& module);
 void BindEncoder(nb::module_& module);
@@ -61,9 +62,8 @@ encore::TensorView<T> ViewOf(const nb::ndarray<T, Annotations...>& array) {
 // The UTF-8 of a str, which must outlive it. TypeError with `name` for anything else, ValueError
 // for a lone surrogate.
 std::string_view Utf8(nb::handle text, const char* name);
-// Of texts[begin, end).
 using TextList = nb::typed<nb::list, nb::str>;
-std::vector<std::string_view> Utf8OfRange(const TextList& texts, size_t begin, size_t end);
+std::vector<std::string_view> Utf8OfAll(const TextList& texts);
 // The same errors for texts that are a part of the caller's: text i is name[first + i], and `part`.
 void CheckTexts(const TextList& texts, const std::string& name, size_t first,
                 const std::string& part);

@@ -16,6 +16,7 @@ NB_MODULE(_core, module) {
   module.attr("version") = encore::Version();
   pyencore::BindMachine(module);
   pyencore::BindTokenizer(module);
+  pyencore::BindWatch(module);
   pyencore::BindTextEncoder(module);
   pyencore::BindMultiVectorEncoder(module);
   pyencore::BindEncoder(module);

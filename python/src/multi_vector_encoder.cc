@@ -17,6 +17,7 @@
 #include "python/src/bindings.h"
 #include "python/src/model_options.h"
 #include "python/src/threads.h"
+#include "python/src/watch.h"
 
 namespace pyencore {
 namespace {
@@ -39,20 +40,20 @@ class LateModel {
   LateModel(const std::string& folder, int threads, const encore::OpenOptions& options)
       : threads_(threads), model_(Open(folder, options)) {}
 
-  // Of texts[begin, end): rows [rows, dimensions], and where each text's begin.
-  std::pair<Array, std::vector<size_t>> Encode(const TextList& texts, size_t begin, size_t end,
-                                               const std::string& task,
+  // Rows [rows, dimensions], and where each text's begin.
+  std::pair<Array, std::vector<size_t>> Encode(const TextList& texts, const std::string& task,
                                                const std::optional<std::string>& prompt,
-                                               std::optional<bool> normalize,
-                                               size_t max_length) const {
-    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+                                               std::optional<bool> normalize, size_t max_length,
+                                               Watch* watch) const {
+    const std::vector<std::string_view> views = Utf8OfAll(texts);
     encore::EncodeOptions options;
     options.prompt = prompt;
     options.normalize = normalize;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
     const TextTask text_task = TaskFromName(task);
-    auto found = Take(WithoutGil([&] { return model_.Encode(views, options, text_task); }));
+    auto found =
+        Take(Watched(watch, &options, [&] { return model_.Encode(views, options, text_task); }));
     return {ArrayOf(std::move(found.vectors)), std::move(found.row_starts)};
   }
 
@@ -126,9 +127,9 @@ void BindMultiVectorEncoder(nb::module_& module) {
   BindMaxSimStored<uint16_t>(bound);
   module.def("store_vectors", &StoreRows, nb::arg("vectors"), nb::arg("int8"));
   bound
-      .def("encode", &LateModel::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
-           nb::arg("task"), nb::arg("prompt").none(), nb::arg("normalize").none(),
-           nb::arg("max_length"))
+      .def("encode", &LateModel::Encode, nb::arg("texts"), nb::arg("task"),
+           nb::arg("prompt").none(), nb::arg("normalize").none(), nb::arg("max_length"),
+           nb::arg("watch").none())
       .def("max_sim", &LateModel::MaxSim, nb::arg("queries"), nb::arg("query_starts"),
            nb::arg("documents"), nb::arg("document_starts"), nb::arg("scores").noconvert(),
            nb::arg("mean"))

@@ -15,6 +15,7 @@
 #include "python/src/bindings.h"
 #include "python/src/model_options.h"
 #include "python/src/threads.h"
+#include "python/src/watch.h"
 
 namespace pyencore {
 namespace {
@@ -29,92 +30,88 @@ class Model {
   Model(const std::string& folder, int threads, const encore::OpenOptions& options)
       : threads_(threads), model_(Open(folder, options)) {}
 
-  // Rows [begin, end) of `out` from these of the texts. The list is the caller's own: nobody
-  // changes it meanwhile.
-  void Encode(const TextList& texts, size_t begin, size_t end, const Rows& out,
-              const std::optional<std::string>& prompt, std::optional<bool> normalize,
-              size_t dimensions, size_t max_length) const {
-    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
-    const encore::MutableView all = ViewOf(out);
-    if (all.dim(0) < end) {
-      Raise(encore::InvalidArgument("out is " + all.shape().ToString() + "; wanted at least " +
-                                    std::to_string(end) + " rows"));
-    }
-    const encore::MutableView rows(all.data() + static_cast<ptrdiff_t>(begin) * all.stride(0),
-                                   {end - begin, all.dim(1)}, all.strides());
-    EncodeInto(views, rows, prompt, normalize, dimensions, max_length);
+  // The list is the caller's own: nobody changes it meanwhile. `watch` is null where nothing is to
+  // be seen of the call.
+  void Encode(const TextList& texts, const Rows& out, const std::optional<std::string>& prompt,
+              std::optional<bool> normalize, size_t dimensions, size_t max_length,
+              Watch* watch) const {
+    const std::vector<std::string_view> views = Utf8OfAll(texts);
+    EncodeInto(views, ViewOf(out), prompt, normalize, dimensions, max_length, watch);
   }
 
   void EncodeOne(nb::handle text, const Row& out, const std::optional<std::string>& prompt,
-                 std::optional<bool> normalize, size_t dimensions, size_t max_length) const {
+                 std::optional<bool> normalize, size_t dimensions, size_t max_length,
+                 Watch* watch) const {
     const std::string_view view = Utf8(text, "inputs");
     const encore::MutableView row(out.data(), {1, out.shape(0)},
                                   {static_cast<ptrdiff_t>(out.shape(0)), out.stride(0)});
-    EncodeInto({&view, 1}, row, prompt, normalize, dimensions, max_length);
+    EncodeInto({&view, 1}, row, prompt, normalize, dimensions, max_length, watch);
   }
 
   // Vectors of lists of token ids, which are taken as they are.
   Array EncodeIds(const std::vector<std::vector<int32_t>>& ids, std::optional<bool> normalize,
-                  size_t dimensions) const {
+                  size_t dimensions, Watch* watch) const {
     encore::EncodeOptions options;
     options.normalize = normalize;
     options.dimensions = dimensions;
     options.executor = Take(threads_.executor());
-    auto found = WithoutGil([&] { return model_.EncodeIds(ids, options); });
+    auto found = Watched(watch, &options, [&] { return model_.EncodeIds(ids, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
 
   // The token vectors of one text, [tokens, d_model].
-  Array EncodeTokens(nb::handle text, const std::optional<std::string>& prompt,
-                     size_t max_length) const {
+  Array EncodeTokens(nb::handle text, const std::optional<std::string>& prompt, size_t max_length,
+                     Watch* watch) const {
     const std::string_view view = Utf8(text, "inputs");
     encore::EncodeOptions options;
     options.prompt = prompt;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    auto found = WithoutGil([&] { return model_.EncodeTokens(view, options); });
+    auto found = Watched(watch, &options, [&] { return model_.EncodeTokens(view, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
 
   // What the head says of texts, or of pairs: [texts, labels].
-  Array Classify(const TextList& first, const std::optional<TextList>& second, size_t begin,
-                 size_t end, const std::optional<std::string>& activation, size_t max_length,
-                 const std::optional<std::string>& prompt) const {
-    const std::vector<std::string_view> a = Utf8OfRange(first, begin, end);
+  Array Classify(const TextList& first, const std::optional<TextList>& second,
+                 const std::optional<std::string>& activation, size_t max_length,
+                 const std::optional<std::string>& prompt, Watch* watch) const {
+    const std::vector<std::string_view> a = Utf8OfAll(first);
     std::vector<std::string_view> b;
-    if (second) b = Utf8OfRange(*second, begin, end);
+    if (second) b = Utf8OfAll(*second);
     encore::ScoreOptions options;
     options.prompt = prompt;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
     if (activation) options.activation = Take(encore::ScoreActivationFromName(*activation));
-    auto found = WithoutGil(
-        [&] { return second ? model_.Classify(a, b, options) : model_.Classify(a, options); });
+    auto found = Watched(watch, &options, [&] {
+      return second ? model_.Classify(a, b, options) : model_.Classify(a, options);
+    });
     return ArrayOf(Take(std::move(found)).values);
   }
 
   // Compressed rows: starts [texts + 1], indices, values.
-  nb::tuple EncodeSparse(const TextList& texts, size_t begin, size_t end,
-                         const std::optional<std::string>& prompt,
+  nb::tuple EncodeSparse(const TextList& texts, const std::optional<std::string>& prompt,
                          const std::optional<std::string>& task, size_t max_active_dims,
-                         size_t max_length) const {
-    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+                         size_t max_length, Watch* watch) const {
+    const std::vector<std::string_view> views = Utf8OfAll(texts);
     encore::SparseOptions options;
     options.prompt = prompt;
     options.task = task;
     options.max_active_dims = max_active_dims;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    auto found = Take(WithoutGil([&] { return model_.EncodeSparse(views, options); }));
+    auto found =
+        Take(Watched(watch, &options, [&] { return model_.EncodeSparse(views, options); }));
     return nb::make_tuple(
         ArrayOfVector(std::vector<int64_t>(found.row_starts.begin(), found.row_starts.end())),
         ArrayOfVector(std::move(found.indices)), ArrayOfVector(std::move(found.values)));
   }
 
   // Of each text a list of (label, score, begin, end), in bytes of UTF-8.
-  nb::list Entities(const TextList& texts, size_t begin, size_t end, const std::string& aggregation,
-                    const std::vector<std::string>& ignore_labels, size_t max_length) const {
-    const std::vector<std::string_view> views = Utf8OfRange(texts, begin, end);
+  nb::list Entities(const TextList& texts, const std::string& aggregation,
+                    const std::vector<std::string>& ignore_labels, size_t max_length,
+                    Watch* watch) const {
+    const std::vector<std::string_view> views = Utf8OfAll(texts);
     encore::LabelOptions options;
     for (const auto known :
          {encore::Aggregation::kNone, encore::Aggregation::kSimple, encore::Aggregation::kFirst,
@@ -124,7 +121,8 @@ class Model {
     options.ignore_labels = ignore_labels;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    const auto found = Take(WithoutGil([&] { return model_.FindEntities(views, options); }));
+    const auto found =
+        Take(Watched(watch, &options, [&] { return model_.FindEntities(views, options); }));
     nb::list all;
     for (const std::vector<encore::Entity>& entities : found.of_texts) {
       nb::list of_text;
@@ -138,22 +136,24 @@ class Model {
   }
 
   // The logits [tokens, labels] of one text.
-  Array LabelTokens(nb::handle text, size_t max_length) const {
+  Array LabelTokens(nb::handle text, size_t max_length, Watch* watch) const {
     const std::string_view view = Utf8(text, "inputs");
     encore::LabelOptions options;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    return ArrayOf(Take(WithoutGil([&] { return model_.LabelTokens(view, options); })).logits);
+    return ArrayOf(
+        Take(Watched(watch, &options, [&] { return model_.LabelTokens(view, options); })).logits);
   }
 
   // The logits [positions, vocabulary] of one text.
-  Array PredictTokens(nb::handle text, const std::vector<size_t>& positions,
-                      size_t max_length) const {
+  Array PredictTokens(nb::handle text, const std::vector<size_t>& positions, size_t max_length,
+                      Watch* watch) const {
     const std::string_view view = Utf8(text, "inputs");
     encore::LabelOptions options;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    auto found = WithoutGil([&] { return model_.PredictTokens(view, positions, options); });
+    auto found =
+        Watched(watch, &options, [&] { return model_.PredictTokens(view, positions, options); });
     return ArrayOf(Take(std::move(found)).logits);
   }
 
@@ -169,14 +169,14 @@ class Model {
 
   void EncodeInto(std::span<const std::string_view> texts, encore::MutableView rows,
                   const std::optional<std::string>& prompt, std::optional<bool> normalize,
-                  size_t dimensions, size_t max_length) const {
+                  size_t dimensions, size_t max_length, Watch* watch) const {
     encore::EncodeOptions options;
     options.prompt = prompt;
     options.normalize = normalize;
     options.dimensions = dimensions;
     options.max_length = max_length;
     options.executor = Take(threads_.executor());
-    Check(WithoutGil([&] { return model_.Encode(texts, rows, nullptr, options); }));
+    Check(Watched(watch, &options, [&] { return model_.Encode(texts, rows, nullptr, options); }));
   }
 
   Threads threads_;
@@ -197,27 +197,28 @@ void BindTextEncoder(nb::module_& module) {
   nb::class_<Model> bound(module, "Model", nb::is_weak_referenceable());
   BindOpen(bound);
   bound
-      .def("encode_sparse", &Model::EncodeSparse, nb::arg("texts"), nb::arg("begin"),
-           nb::arg("end"), nb::arg("prompt").none(), nb::arg("task").none(),
-           nb::arg("max_active_dims"), nb::arg("max_length"))
-      .def("entities", &Model::Entities, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
-           nb::arg("aggregation"), nb::arg("ignore_labels"), nb::arg("max_length"))
-      .def("label_tokens", &Model::LabelTokens, nb::arg("text"), nb::arg("max_length"))
+      .def("encode_sparse", &Model::EncodeSparse, nb::arg("texts"), nb::arg("prompt").none(),
+           nb::arg("task").none(), nb::arg("max_active_dims"), nb::arg("max_length"),
+           nb::arg("watch").none())
+      .def("entities", &Model::Entities, nb::arg("texts"), nb::arg("aggregation"),
+           nb::arg("ignore_labels"), nb::arg("max_length"), nb::arg("watch").none())
+      .def("label_tokens", &Model::LabelTokens, nb::arg("text"), nb::arg("max_length"),
+           nb::arg("watch").none())
       .def("predict_tokens", &Model::PredictTokens, nb::arg("text"), nb::arg("positions"),
-           nb::arg("max_length"))
-      .def("encode", &Model::Encode, nb::arg("texts"), nb::arg("begin"), nb::arg("end"),
-           nb::arg("out").noconvert(), nb::arg("prompt").none(), nb::arg("normalize").none(),
-           nb::arg("dimensions"), nb::arg("max_length"))
+           nb::arg("max_length"), nb::arg("watch").none())
+      .def("encode", &Model::Encode, nb::arg("texts"), nb::arg("out").noconvert(),
+           nb::arg("prompt").none(), nb::arg("normalize").none(), nb::arg("dimensions"),
+           nb::arg("max_length"), nb::arg("watch").none())
       .def("encode_one", &Model::EncodeOne, nb::arg("text"), nb::arg("out").noconvert(),
            nb::arg("prompt").none(), nb::arg("normalize").none(), nb::arg("dimensions"),
-           nb::arg("max_length"))
+           nb::arg("max_length"), nb::arg("watch").none())
       .def("encode_ids", &Model::EncodeIds, nb::arg("ids"), nb::arg("normalize").none(),
-           nb::arg("dimensions"))
+           nb::arg("dimensions"), nb::arg("watch").none())
       .def("encode_tokens", &Model::EncodeTokens, nb::arg("text"), nb::arg("prompt").none(),
-           nb::arg("max_length"))
+           nb::arg("max_length"), nb::arg("watch").none())
       .def("classify", &Model::Classify, nb::arg("first"), nb::arg("second").none(),
-           nb::arg("begin"), nb::arg("end"), nb::arg("activation").none(), nb::arg("max_length"),
-           nb::arg("prompt").none())
+           nb::arg("activation").none(), nb::arg("max_length"), nb::arg("prompt").none(),
+           nb::arg("watch").none())
       .def("forget_after_fork", &Model::ForgetAfterFork)
       .def_prop_ro("threads", &Model::threads)
       .def_prop_ro("dimensions", [](const Model& model) { return model.model().dimensions(); })

@@ -79,7 +79,7 @@ nb::typed<nb::tuple, IntList, IntList, OffsetList, nb::int_> Encode(
 // The ids of all texts, uncut, one text after another, and how many each has.
 nb::typed<nb::tuple, nb::ndarray<nb::numpy, int32_t>, nb::ndarray<nb::numpy, int64_t>> EncodeMany(
     const encore::Tokenizer& tokenizer, const TextList& texts, bool special) {
-  const std::vector<std::string_view> views = Utf8OfRange(texts, 0, texts.size());
+  const std::vector<std::string_view> views = Utf8OfAll(texts);
   std::vector<int32_t> ids;
   std::vector<int64_t> counts;
   encore::TokenizeOptions options;

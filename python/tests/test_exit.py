@@ -47,6 +47,8 @@ CALLS = {
 }
 # Those that keep the GIL, as they take next to no time.
 QUICK = {
+    "CallStats.__init__", "Stop.__init__", "Stop.clear", "Stop.is_set", "Stop.set",
+    "Watch.__init__",
     "active_target", "check_texts", "compiled_targets", "cores", "cores_reason", "set_target",
     "supported_targets", "ops_add", "ops_layer_norm", "ops_rms_norm", "Linear.__init__",
     "Tokenizer.token_to_id", "Tokenizer.id_to_token", "LateModel.has_own_length",

@@ -12,6 +12,7 @@
 #include "engine/base/aligned_buffer.h"
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/touch_pages.h"
 
 namespace encore::inline v0_1 {
 
@@ -19,14 +20,10 @@ static_assert(Workspace::kAlignment == internal::kMemoryAlignment);
 
 namespace {
 
-// Systems provide memory page by page at its first write: without this the first short call would
-// take half as long again as the next ones. Further pages are left to the threads of the first
-// call, so that each is on the NUMA node of the thread that uses it.
-void Touch(volatile char* memory, size_t bytes) {
-  constexpr size_t kPage = 4096;
-  constexpr size_t kMost = size_t{32} << 20;
-  for (size_t i = 0; i < std::min(bytes, kMost); i += kPage) memory[i] = 0;
-}
+// Without this the first short call would take half as long again as the next ones. Further pages
+// are left to the threads of the first call, so that each is on the NUMA node of the thread that
+// uses it.
+constexpr size_t kTouchedBytes = size_t{32} << 20;
 
 }  // namespace
 
@@ -41,7 +38,7 @@ Result<Workspace> Workspace::Create(size_t bytes) {
     }
     workspace.data_ = workspace.owned_.get();
     workspace.bytes_ = bytes;
-    Touch(static_cast<volatile char*>(workspace.data_), bytes);
+    internal::WritePages(workspace.data_, std::min(bytes, kTouchedBytes));
     return workspace;
   });
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// WorkspaceUse: one call's use of a workspace, which no other call may share.
+// WorkspaceUse: one call's use of a workspace or a scratch, which no other call may share.
 
 #ifndef ENCORE_ENGINE_BASE_WORKSPACE_USE_H_
 #define ENCORE_ENGINE_BASE_WORKSPACE_USE_H_
 
 #include <atomic>
+#include <string>
 
+#include "encore/scratch.h"
 #include "encore/status.h"
 #include "encore/workspace.h"
 
@@ -15,23 +17,27 @@ namespace encore::inline v0_1::internal {
 class WorkspaceUse {
  public:
   explicit WorkspaceUse(const Workspace& workspace)
-      : workspace_(workspace),
-        alone_(!workspace.in_use_.exchange(true, std::memory_order_acquire)) {}
+      : WorkspaceUse(&workspace.in_use_, "the workspace") {}
+  explicit WorkspaceUse(Scratch& scratch) : WorkspaceUse(&scratch.in_use_, "the scratch") {}
   WorkspaceUse(const WorkspaceUse&) = delete;
   WorkspaceUse& operator=(const WorkspaceUse&) = delete;
   ~WorkspaceUse() {
-    if (alone_) workspace_.in_use_.store(false, std::memory_order_release);
+    if (alone_) in_use_->store(false, std::memory_order_release);
   }
 
   // kInvalidArgument if another call uses it.
   Status status() const {
     if (alone_) return {};
-    return InvalidArgument(
-        "the workspace is in use by another call; wanted one for each call at the same time");
+    return InvalidArgument(std::string(name_) +
+                           " is in use by another call; wanted one for each call at the same time");
   }
 
  private:
-  const Workspace& workspace_;
+  WorkspaceUse(std::atomic<bool>* in_use, const char* name)
+      : in_use_(in_use), name_(name), alone_(!in_use->exchange(true, std::memory_order_acquire)) {}
+
+  std::atomic<bool>* const in_use_;
+  const char* const name_;
   const bool alone_;
 };
 

@@ -56,6 +56,8 @@ class Classifier {
   // As TextModel::Logits; for a classifier of tokens rows of hidden states.
   Status Apply(ConstView pooled, MutableView logits, const Executor& executor) const;
 
+  size_t packed_bytes() const { return PackedBytes(dense_) + PackedBytes(out_); }
+
  private:
   // The last layer, and what follows it.
   Status ApplyLast(ConstView inner, MutableView logits, const Executor& executor) const;

@@ -17,6 +17,7 @@
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
+#include "engine/base/touch_pages.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -56,9 +57,11 @@ void PutRow(const EmbeddingTable& table, size_t row, bool add, float* out) {
 }
 
 // The row of the position table for each token; empty where there is no table.
-std::vector<uint32_t> PositionsOf(const EmbeddingSpec& spec, const TokenBatch& batch) {
-  if (spec.position_rule == PositionRule::kNone) return {};
-  std::vector<uint32_t> positions(batch.ids.size());
+void FindPositions(const EmbeddingSpec& spec, const TokenBatch& batch, BatchScratch* scratch) {
+  std::vector<uint32_t>& positions = scratch->positions;
+  positions.clear();
+  if (spec.position_rule == PositionRule::kNone) return;
+  positions.resize(batch.ids.size());
   const auto pad = static_cast<uint32_t>(spec.pad_token_id);
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     uint32_t next = spec.position_rule == PositionRule::kFromPadding ? pad + 1 : 0;
@@ -68,7 +71,6 @@ std::vector<uint32_t> PositionsOf(const EmbeddingSpec& spec, const TokenBatch& b
       positions[t] = padding ? pad : next++;
     }
   }
-  return positions;
 }
 
 // The row of the table of words.
@@ -80,11 +82,13 @@ size_t WordRow(const EmbeddingSpec& spec, int32_t id) {
 }
 
 // What each token's row is multiplied by; empty where all are multiplied by 1.
-std::vector<float> FactorsOf(const EmbeddingSpec& spec, const TokenBatch& batch) {
-  if (!spec.dropped_token) return {};
+void FindFactors(const EmbeddingSpec& spec, const TokenBatch& batch, BatchScratch* scratch) {
+  std::vector<float>& factors = scratch->factors;
+  factors.clear();
+  if (!spec.dropped_token) return;
   const FpEnvScope default_modes;
   constexpr double kKept = 0.88;  // of the tokens in training
-  std::vector<float> factors(batch.ids.size());
+  factors.resize(batch.ids.size());
   for (size_t b = 0; b + 1 < batch.seq_starts.size(); ++b) {
     const std::span<const int32_t> ids =
         batch.ids.subspan(batch.seq_starts[b], batch.seq_starts[b + 1] - batch.seq_starts[b]);
@@ -98,7 +102,6 @@ std::vector<float> FactorsOf(const EmbeddingSpec& spec, const TokenBatch& batch)
       factors[batch.seq_starts[b] + t] = is_dropped(ids[t]) ? 0 : factor;
     }
   }
-  return factors;
 }
 
 std::string Place(size_t sequence, size_t token) {
@@ -143,6 +146,28 @@ std::vector<std::string> EmbeddingTables(const EmbeddingSpec& spec) {
   if (spec.type_vocab_size != 0) add(spec.type);
   if (!spec.task.empty()) add(spec.task);
   return names;
+}
+
+Status Embeddings::CopyTables() {
+  for (EmbeddingTable* table : {&words_, &types_, &positions_, &tasks_}) {
+    ENCORE_RETURN_IF_ERROR(CopyTable(&table->rows, &table->own));
+  }
+  return {};
+}
+
+size_t Embeddings::table_bytes() const {
+  size_t bytes = 0;
+  for (const EmbeddingTable* table : {&words_, &types_, &positions_, &tasks_}) {
+    bytes += table->own.size_bytes() + table->scales.size_bytes() + table->more.a.size_bytes() +
+             table->more.b.size_bytes();
+  }
+  return bytes;
+}
+
+void Embeddings::Touch() const {
+  for (const EmbeddingTable* table : {&words_, &types_, &positions_, &tasks_}) {
+    ReadPages(BytesOf(table->rows));
+  }
 }
 
 bool Embeddings::has_int8() const {
@@ -231,17 +256,19 @@ Status Embeddings::Check(const TokenBatch& batch) const {
   return {};
 }
 
-Status Embeddings::Apply(const TokenBatch& batch, MutableView x, const Executor& executor) const {
+Status Embeddings::Apply(const TokenBatch& batch, MutableView x, BatchScratch* scratch,
+                         const Executor& executor) const {
   const size_t tokens = batch.ids.size();
   const size_t width = spec_.width;
-  const std::vector<uint32_t> positions = PositionsOf(spec_, batch);
-  const std::vector<float> factors = FactorsOf(spec_, batch);
+  FindPositions(spec_, batch, scratch);
+  FindFactors(spec_, batch, scratch);
+  const std::vector<uint32_t>& positions = scratch->positions;
+  const std::vector<float>& factors = scratch->factors;
   // The sums are in x, or in `narrow` before a projection.
-  Tensor narrow;
   MutableView sums = x;
   if (projection_) {
-    ENCORE_ASSIGN_OR_RETURN(narrow, Tensor::Create(DType::kF32, Shape(tokens, width)));
-    sums = narrow.View<float>();
+    ENCORE_ASSIGN_OR_RETURN(float* const narrow, scratch->narrow.Get<float>(tokens * width));
+    sums = MutableView(narrow, Shape(tokens, width));
   }
   const auto rows_of = [](const MutableView& view, size_t begin, size_t end) {
     return MutableView(view.data() + static_cast<ptrdiff_t>(begin) * view.stride(0),

@@ -19,8 +19,10 @@
 #include "encore/ops.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
+#include "engine/base/float_buffer.h"
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
+#include "engine/models/table_memory.h"
 #include "engine/models/task_adapter.h"
 
 namespace encore::inline v0_1::internal {
@@ -37,8 +39,22 @@ struct TokenBatch {
   std::span<const size_t> unseen = {};
 };
 
+// What a batch works in beside the encoder's workspace; kept for the next one.
+struct BatchScratch {
+  std::vector<uint32_t> positions;  // [tokens]: rows of the table of positions
+  std::vector<float> factors;       // [tokens]: of words
+  FloatBuffer narrow;               // [tokens, width]: sums before a projection
+  FloatBuffer states;               // [sequences, d_model]: likewise, of hidden states
+
+  size_t size_bytes() const {
+    return positions.capacity() * sizeof(uint32_t) + factors.capacity() * sizeof(float) +
+           narrow.size_bytes() + states.size_bytes();
+  }
+};
+
 struct EmbeddingTable {
   WeightView rows;        // [rows, width]; empty where the family has none
+  Tensor own;             // what rows view, unless that is a file's
   Tensor scales;          // F32 [rows], where rows are I8
   LowRankRows more = {};  // what an adapter adds
 
@@ -51,7 +67,7 @@ Status ViewTable(const std::string& name, const Shape& shape, ModelTensors* tens
 // A row in f32 (f64 to nearest), to out [width].
 void ReadTableRow(const EmbeddingTable& table, size_t row, float* out);
 
-// Immutable. The files of the tensors it was made from must outlive it.
+// Immutable. Until CopyTables the files of the tensors it was made from must outlive it.
 class Embeddings {
  public:
   static Result<Embeddings> Create(const EmbeddingSpec& spec, size_t d_model,
@@ -60,13 +76,23 @@ class Embeddings {
   // Checks ids of a vocabulary of so many, and has nothing to apply.
   static Embeddings WithoutTables(size_t vocab_size);
 
+  // From here on its tables are in own memory. kOutOfMemory.
+  Status CopyTables();
+
   const EmbeddingSpec& spec() const { return spec_; }
   // Whether one of the tables is I8.
   bool has_int8() const;
 
   // As TextModel::CheckTokens and TextModel::Embed.
   Status Check(const TokenBatch& batch) const;
-  Status Apply(const TokenBatch& batch, MutableView x, const Executor& executor) const;
+  Status Apply(const TokenBatch& batch, MutableView x, BatchScratch* scratch,
+               const Executor& executor) const;
+
+  // Bytes of own memory, of tables and of a product.
+  size_t table_bytes() const;
+  size_t packed_bytes() const { return PackedBytes(projection_); }
+  // Reads all pages of the tables.
+  void Touch() const;
 
  private:
   Embeddings() = default;

@@ -18,6 +18,7 @@
 #include "encore/tokenizer.h"
 #include "engine/models/family.h"
 #include "engine/models/model_tensors.h"
+#include "engine/models/table_memory.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -41,6 +42,10 @@ class LanguageHead {
   // logits [rows, block_size(block)] of transformed [rows, width], contiguous rows. Inline.
   Status Block(size_t block, ConstView transformed, MutableView logits) const {
     return blocks_[block].Apply(transformed, logits);
+  }
+
+  size_t packed_bytes() const {
+    return PackedBytes(dense_) + PackedBytes(second_) + vocab_size_ * width_ * sizeof(float);
   }
 
  private:

@@ -16,11 +16,13 @@
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
+#include "engine/base/touch_pages.h"
+#include "engine/models/table_memory.h"
 #include "engine/models/weight_files.h"
 
 namespace encore::inline v0_1::internal {
 
-// Immutable. The files it was made from must outlive it.
+// Immutable. Until CopyRows the files it was made from must outlive it.
 class StaticTable {
  public:
   // "embedding.weight" or "embeddings": [rows, width] in F32, F16, BF16, F64 or I8, an integer
@@ -28,6 +30,13 @@ class StaticTable {
   // mapping[i], else row i; where there is "weights" ([vocabulary], floats), the row is multiplied
   // by weights[i]. kInvalidArgument names the tensor, what was found and what was wanted.
   static Result<StaticTable> Create(const WeightFiles& files, std::vector<Decision>* decisions);
+
+  // As Embeddings'.
+  Status CopyRows() { return CopyTable(&rows_, &own_); }
+  size_t table_bytes() const {
+    return own_.size_bytes() + weights_.size_bytes() + mapping_.size() * sizeof(uint32_t);
+  }
+  void Touch() const { ReadPages(BytesOf(rows_)); }
 
   size_t width() const { return rows_.dim(1); }
   bool shares_rows() const { return !mapping_.empty(); }
@@ -46,6 +55,7 @@ class StaticTable {
   void MeanOf(std::span<const int32_t> ids, float* out) const;
 
   WeightView rows_;
+  Tensor own_;                     // what rows_ views, unless that is a file's
   std::vector<uint32_t> mapping_;  // empty: id i has row i
   Tensor weights_;                 // F32 [vocab_size()]; without elements: 1
 };

@@ -216,6 +216,7 @@ Result<TextModel> TextModel::Open(const Folder& folder, const OpenOptions& optio
   NoteUnused(spec, tensors, extras.read_later, decisions);
   files.ReleasePages();
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
+  ENCORE_RETURN_IF_ERROR(model.KeepTables(options.weights));
   return model;
 }
 
@@ -225,7 +226,50 @@ Result<TextModel> TextModel::OpenStatic(const Folder& folder, const OpenOptions&
   ENCORE_ASSIGN_OR_RETURN(StaticTable table, StaticTable::Create(files, decisions));
   TextModel model("static", files, Embeddings::WithoutTables(table.vocab_size()));
   model.table_ = std::move(table);
+  ENCORE_RETURN_IF_ERROR(model.KeepTables(options.weights));
   return model;
+}
+
+// Of a copy of the files only the tables are read again.
+Status TextModel::KeepTables(FileMemory memory) {
+  if (memory != FileMemory::kCopied) return {};
+  ENCORE_RETURN_IF_ERROR(embeddings_.CopyTables());
+  if (table_) ENCORE_RETURN_IF_ERROR(table_->CopyRows());
+  files_ = WeightFiles();
+  return {};
+}
+
+size_t TextModel::mapped_bytes() const {
+  return files_.mapped_bytes() + (encoder_ ? encoder_->mapped_bytes() : 0);
+}
+
+size_t TextModel::packed_bytes() const {
+  const bool own = encoder_ && encoder_->mapped_bytes() == 0;
+  return (own ? encoder_->packed_bytes() : 0) + embeddings_.packed_bytes() +
+         PackedBytes(projection_) + head_.packed_bytes() +
+         (language_ ? language_->packed_bytes() : 0);
+}
+
+size_t TextModel::table_bytes() const {
+  return embeddings_.table_bytes() + (table_ ? table_->table_bytes() : 0);
+}
+
+Result<TextModel::ScratchBytes> TextModel::ScratchOf(const BatchLimits& limits, int threads) const {
+  ScratchBytes bytes;
+  if (!encoder_) return bytes;
+  ENCORE_ASSIGN_OR_RETURN(bytes.workspace, encoder_->WorkspaceBytes(limits, threads));
+  if (embeddings_.packed_bytes() > 0) bytes.narrow = limits.tokens * spec().width * sizeof(float);
+  if (spec().position_rule != PositionRule::kNone) bytes.positions = limits.tokens;
+  if (spec().dropped_token) bytes.factors = limits.tokens;
+  if (projection_) bytes.states = limits.sequences * d_model() * sizeof(float);
+  return bytes;
+}
+
+Status TextModel::TouchTables() const {
+  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+  embeddings_.Touch();
+  if (table_) table_->Touch();
+  return {};
 }
 
 size_t TextModel::TokensRead(std::span<const int32_t> ids) const {
@@ -270,26 +314,27 @@ Batch TextModel::PackedBatch(const TokenBatch& batch) {
           .positions = batch.unseen};
 }
 
-Status TextModel::Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const {
+Status TextModel::Embed(const TokenBatch& batch, MutableView x, BatchScratch* scratch,
+                        const Executor& executor) const {
   const Shape wanted(batch.ids.size(), d_model());
   if (!(x.shape() == wanted) || (x.dim(1) > 1 && x.stride(1) != 1)) {
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
                            " with contiguous rows");
   }
   ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
-  return embeddings_.Apply(batch, x, executor);
+  return embeddings_.Apply(batch, x, scratch, executor);
 }
 
 Status TextModel::Forward(const TokenBatch& batch, OutputRows rows, MutableView x,
-                          MutableView hidden, const Workspace& workspace, const Executor& executor,
-                          const Taps& taps) const {
+                          MutableView hidden, const Workspace& workspace, BatchScratch* scratch,
+                          const Executor& executor, const Taps& taps) const {
   MutableView states = hidden;
-  Tensor memory;
   if (projection_ && rows == OutputRows::kAll) {
     states = x;
   } else if (projection_) {
-    ENCORE_ASSIGN_OR_RETURN(memory, Tensor::Create(DType::kF32, Shape(hidden.dim(0), d_model())));
-    states = memory.View<float>();
+    const Shape shape(hidden.dim(0), d_model());
+    ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->states.Get<float>(shape[0] * shape[1]));
+    states = MutableView(some, shape);
   }
   ENCORE_RETURN_IF_ERROR(
       encoder_->ForwardRows(PackedBatch(batch), rows, x, states, workspace, executor, taps));

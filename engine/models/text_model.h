@@ -101,14 +101,28 @@ class TextModel {
   // The sum of embeddings, normalized (and projected, where the family does): x [tokens, d_model],
   // contiguous rows. The batch was checked. Rows are shared among the executor's threads. kIo if a
   // file of the weights was changed since it was opened.
-  Status Embed(const TokenBatch& batch, MutableView x, const Executor& executor) const;
+  Status Embed(const TokenBatch& batch, MutableView x, BatchScratch* scratch,
+               const Executor& executor) const;
 
   // hidden = projection(encoder(x)), or encoder(x) where there is none: [tokens, hidden_width()]
   // for kAll, else [sequences, hidden_width()]. x is overwritten; without a projection hidden may
-  // be x for kAll. Memory as Encoder::WorkspaceBytes says; a projection of other rows than kAll
-  // allocates.
+  // be x for kAll. The workspace is as Encoder::WorkspaceBytes says.
   Status Forward(const TokenBatch& batch, OutputRows rows, MutableView x, MutableView hidden,
-                 const Workspace& workspace, const Executor& executor, const Taps& taps = {}) const;
+                 const Workspace& workspace, BatchScratch* scratch, const Executor& executor,
+                 const Taps& taps = {}) const;
+
+  // ---- Memory, in bytes.
+  size_t mapped_bytes() const;
+  size_t packed_bytes() const;  // in own memory, as the next one
+  size_t table_bytes() const;
+  // Of BatchScratch and of the encoder's workspace, for batches within these limits.
+  struct ScratchBytes {
+    size_t workspace = 0, narrow = 0, states = 0;
+    size_t positions = 0, factors = 0;  // entries
+  };
+  Result<ScratchBytes> ScratchOf(const BatchLimits& limits, int threads) const;
+  // Reads all pages of the tables. kIo as Embed.
+  Status TouchTables() const;
 
   // Of a masked language model, with OpenOptions::language_head; else null.
   const LanguageHead* language_head() const { return language_ ? &*language_ : nullptr; }
@@ -142,7 +156,9 @@ class TextModel {
   static Batch PackedBatch(const TokenBatch& batch);
 
   std::string family_;
-  WeightFiles files_;  // keeps alive what the embeddings view
+  Status KeepTables(FileMemory memory);
+
+  WeightFiles files_;  // keeps alive what the embeddings view; none where they have own memory
   Embeddings embeddings_;
   std::optional<StaticTable> table_;
   std::optional<Encoder> encoder_;  // where there is no table

@@ -49,6 +49,12 @@ WeightFiles::Found WeightFiles::Find(std::string_view tensor) const {
   return {&file, file.Find(tensor)};
 }
 
+size_t WeightFiles::mapped_bytes() const {
+  size_t bytes = 0;
+  for (const SafetensorsFile& file : files_) bytes += file.mapped_bytes();
+  return bytes;
+}
+
 void WeightFiles::ReleasePages() const {
   for (const SafetensorsFile& file : files_) file.ReleasePages();
 }

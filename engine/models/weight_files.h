@@ -34,6 +34,7 @@ class WeightFiles {
   const std::string& name() const { return name_; }
   const std::vector<SafetensorsFile>& files() const { return files_; }
   Found Find(std::string_view tensor) const;
+  size_t mapped_bytes() const;
   // See SafetensorsFile.
   void ReleasePages() const;
   Status CheckUnchanged() const;

@@ -151,6 +151,11 @@ Precision Encoder::precision() const {
 
 size_t Encoder::packed_bytes() const { return impl_ == nullptr ? 0 : impl_->packed_weights.bytes; }
 
+size_t Encoder::mapped_bytes() const {
+  return impl_ != nullptr && impl_->packed_weights.file ? impl_->packed_weights.file->mapped_bytes()
+                                                        : 0;
+}
+
 std::string Encoder::cache_use() const {
   return impl_ == nullptr ? "" : impl_->packed_weights.cache_use;
 }

@@ -55,6 +55,10 @@ class MappedFile {
   // Starts at least 16-byte aligned; null for an empty file.
   std::span<const std::byte> bytes() const { return {memory_.get(), memory_.get_deleter().size}; }
 
+  size_t mapped_bytes() const {  // 0 where the file was read
+    return memory_.get_deleter().mapped ? bytes().size() : 0;
+  }
+
   // kIo if a mapped file has another size or time of modification than when it was opened. To read
   // from one that was shortened would end the process. Others can do that between this call and the
   // reading; what it finds are copies and downloads over a file that is in use. A file of the same

@@ -266,6 +266,30 @@ AfterEncoder AfterEncoder::OfTokens(std::optional<PackedLinear> projection, size
   return after;
 }
 
+size_t AfterEncoder::packed_bytes() const {
+  size_t bytes = 0;
+  for (const Step& step : steps_) {
+    bytes += PackedBytes(step.linear) + PackedBytes(step.residual);
+  }
+  return bytes;
+}
+
+void AfterEncoder::AddSizes(size_t rows, int threads, FloatSizes* sizes) const {
+  const auto fit = [](size_t bytes, size_t* size) { *size = std::max(*size, bytes); };
+  const size_t tasks = std::min(rows, kTasksPerThread * static_cast<size_t>(threads));
+  fit(tasks * d_model_ * sizeof(double), &sizes->sums);
+  fit(rows * pooling_.modes.size() * d_model_ * sizeof(float), &sizes->pooled);
+  size_t* from = &sizes->pooled;
+  size_t* to = &sizes->projected;
+  for (const Step& step : steps_) {
+    if (!step.linear) continue;
+    const size_t bytes = rows * step.linear->out_features() * sizeof(float);
+    fit(bytes, to);
+    if (step.residual) fit(bytes, &sizes->residual);
+    std::swap(from, to);
+  }
+}
+
 // One call of Run.
 struct AfterEncoder::Call {
   const HiddenBatch& batch;
@@ -273,7 +297,7 @@ struct AfterEncoder::Call {
   size_t dimensions;
   size_t end;           // of the steps that count
   bool normalize_last;  // behind them
-  Scratch* scratch;
+  CallScratch* scratch;
   const Executor& executor;
 
   size_t sequences() const { return batch.outputs.size(); }
@@ -342,7 +366,8 @@ Status AfterEncoder::ApplyDense(const Call& call, size_t m, size_t row_steps, si
 }
 
 Status AfterEncoder::Run(const HiddenBatch& batch, const EncodeSettings& options,
-                         MutableView vectors, Scratch* scratch, const Executor& executor) const {
+                         MutableView vectors, CallScratch* scratch,
+                         const Executor& executor) const {
   if (batch.outputs.empty()) return {};
   // Normalizations at the end are left out where the call says so; another one is not needed where
   // they have made the length 1 already.

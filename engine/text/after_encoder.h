@@ -78,9 +78,14 @@ class AfterEncoder {
   bool includes_prompt() const { return pooling_.include_prompt; }
   bool normalizes() const { return trailing_normalizations_ > 0; }
 
+  // Bytes of the products' packed matrices; and what Run takes of the scratch for so many rows of
+  // outputs.
+  size_t packed_bytes() const;
+  void AddSizes(size_t rows, int threads, FloatSizes* sizes) const;
+
   // vectors [any, dimensions], rows contiguous. A row's bits depend on its sequence alone.
   Status Run(const HiddenBatch& batch, const EncodeSettings& options, MutableView vectors,
-             Scratch* scratch, const Executor& executor) const;
+             CallScratch* scratch, const Executor& executor) const;
 
  private:
   // What follows the pooling: a linear layer or none, then a function of each row.

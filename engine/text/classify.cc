@@ -69,7 +69,7 @@ void MeanRows(const float* rows, const std::vector<size_t>& starts, size_t width
 
 // What the head reads: [texts, d_model] of a batch's hidden states.
 std::vector<float> PoolForHead(const internal::TextModel& model, const float* hidden,
-                               const internal::Scratch& scratch) {
+                               const internal::CallScratch& scratch) {
   const size_t width = model.d_model();
   const std::vector<size_t>& starts = scratch.starts;
   const size_t texts = starts.size() - 1;
@@ -90,7 +90,8 @@ std::vector<float> PoolForHead(const internal::TextModel& model, const float* hi
 
 // [texts, labels] of a batch's hidden states.
 Result<std::vector<float>> LogitsOf(const internal::TextModel& model, const float* hidden,
-                                    const internal::Scratch& scratch, const Executor& executor) {
+                                    const internal::CallScratch& scratch,
+                                    const Executor& executor) {
   const size_t labels = model.labels().size();
   const size_t texts = scratch.starts.size() - 1;
   std::vector<float> pooled;
@@ -159,7 +160,7 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
   Predictions predictions{std::move(values), {}};
   const MutableView rows = predictions.values.View<float>();
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
-                         internal::Scratch* scratch) -> Status {
+                         internal::CallScratch* scratch) -> Status {
     ENCORE_ASSIGN_OR_RETURN(std::vector<float> logits,
                             LogitsOf(impl.model, hidden, *scratch, options.executor));
     (void)RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
@@ -170,7 +171,8 @@ Result<Predictions> Predict(const TextEncoder::Impl& impl, internal::TextInputs 
     });
     return Status();
   };
-  ENCORE_RETURN_IF_ERROR(internal::StreamTexts(impl, inputs, stream, write, &predictions.counts));
+  ENCORE_RETURN_IF_ERROR(
+      internal::StreamTexts(impl, inputs, stream, std::ref(write), &predictions.counts));
   return predictions;
 }
 

@@ -62,7 +62,8 @@ Result<TokenVectors> EncodeTokensOf(const TextEncoder::Impl& impl, std::string_v
   }
   options.tokenize.offsets = true;
   TokenVectors result;
-  const auto take = [&](const float* hidden, std::span<const size_t>, Scratch* scratch) -> Status {
+  const auto take = [&](const float* hidden, std::span<const size_t>,
+                        CallScratch* scratch) -> Status {
     result.tokens = std::move(scratch->tokens.tokens(0));
     const size_t tokens = scratch->starts.back();
     ENCORE_ASSIGN_OR_RETURN(result.vectors,
@@ -73,7 +74,7 @@ Result<TokenVectors> EncodeTokensOf(const TextEncoder::Impl& impl, std::string_v
   };
   ENCORE_RETURN_IF_ERROR(StreamTexts(
       impl, {.texts = std::span<const std::string_view>(&text, 1), .prompt = prompt, .name = ""},
-      options, take, nullptr));
+      options, std::ref(take), nullptr));
   return result;
 }
 
@@ -104,19 +105,22 @@ Result<internal::EncodeSettings> MakeEncodeSettings(const TextEncoder::Impl& imp
 }
 
 Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
-  const std::string found = "vectors is " + vectors.shape().ToString();
-  const std::string wanted = "; wanted " + Shape(texts, dimensions).ToString();
+  const auto refuse = [&](const std::string& what, const std::string& wanted) {
+    return InvalidArgument("vectors is " + vectors.shape().ToString() + what + "; wanted " +
+                           wanted);
+  };
+  const auto wanted = [&] { return Shape(texts, dimensions).ToString(); };
   if (vectors.rank() != 2 || vectors.dim(0) != texts || vectors.dim(1) != dimensions) {
-    return InvalidArgument(found + wanted);
+    return refuse("", wanted());
   }
   if (texts == 0) return {};
-  if (vectors.data() == nullptr) return InvalidArgument(found + " at a null pointer" + wanted);
+  if (vectors.data() == nullptr) return refuse(" at a null pointer", wanted());
   // Rows that overlap would be written by several threads at once.
   if ((dimensions > 1 && vectors.stride(1) != 1) ||
       (texts > 1 && vectors.stride(0) < static_cast<ptrdiff_t>(dimensions))) {
-    return InvalidArgument(found + " with strides " + std::to_string(vectors.stride(0)) + ", " +
-                           std::to_string(vectors.stride(1)) +
-                           "; wanted contiguous rows that do not overlap");
+    return refuse(" with strides " + std::to_string(vectors.stride(0)) + ", " +
+                      std::to_string(vectors.stride(1)),
+                  "contiguous rows that do not overlap");
   }
   return {};
 }
@@ -155,11 +159,11 @@ Status EncodeInto(const TextEncoder::Impl& impl, internal::TextInputs inputs,
   ENCORE_ASSIGN_OR_RETURN(const size_t skip, TokensToSkip(impl, inputs.prompt, stream.tokenize));
   stream.rows = impl.after->pooled_rows(skip);
   const auto write = [&](const float* hidden, std::span<const size_t> texts,
-                         internal::Scratch* scratch) {
+                         internal::CallScratch* scratch) {
     return impl.after->Run({hidden, scratch->starts, texts, skip}, finish, vectors, scratch,
                            options.executor);
   };
-  return internal::StreamTexts(impl, inputs, stream, write, counts);
+  return internal::StreamTexts(impl, inputs, stream, std::ref(write), counts);
 }
 
 Result<Embeddings> EncodeInputs(const TextEncoder::Impl& impl, const internal::TextInputs& inputs,

@@ -45,7 +45,7 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
   Entities found;
   found.of_texts.resize(texts.size());
   const auto take = [&](const float* hidden, std::span<const size_t> batch,
-                        internal::Scratch* scratch) -> Status {
+                        internal::CallScratch* scratch) -> Status {
     const std::vector<size_t>& starts = scratch->starts;
     ENCORE_ASSIGN_OR_RETURN(const Tensor logits,
                             TokenLogitsOf(impl.model, hidden, starts.back(), options.executor));
@@ -62,7 +62,7 @@ Result<Entities> FindAll(const TextEncoder::Impl& impl, Texts texts, const Label
     return failure.status();
   };
   ENCORE_RETURN_IF_ERROR(
-      internal::StreamTexts(impl, {.texts = texts}, stream, take, &found.counts));
+      internal::StreamTexts(impl, {.texts = texts}, stream, std::ref(take), &found.counts));
   return found;
 }
 

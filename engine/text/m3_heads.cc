@@ -76,7 +76,7 @@ Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,
   ENCORE_ASSIGN_OR_RETURN(const StreamOptions stream,
                           MakeStreamOptions(impl, options, false, OutputRows::kAll, watch));
   const auto take = [&](const float* hidden, std::span<const size_t> texts,
-                        Scratch* scratch) -> Status {
+                        CallScratch* scratch) -> Status {
     const size_t tokens = scratch->starts.back();
     ENCORE_ASSIGN_OR_RETURN(float* const weights, scratch->projected.Get<float>(tokens));
     ENCORE_RETURN_IF_ERROR(side.linear.Apply(ConstView(hidden, Shape(tokens, width)),
@@ -100,7 +100,7 @@ Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,
     }
     return {};
   };
-  return StreamTexts(impl, inputs, stream, take, counts);
+  return StreamTexts(impl, inputs, stream, std::ref(take), counts);
 }
 
 }  // namespace encore::internal

@@ -12,6 +12,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/text/open_folder.h"
+#include "engine/text/prepare.h"
 
 namespace encore::inline v0_1 {
 
@@ -47,7 +48,7 @@ class Encoding {
     MultiVectors result;
     ENCORE_RETURN_IF_ERROR(internal::StreamTexts(
         text_, inputs, stream,
-        [this](const float* hidden, std::span<const size_t> batch, internal::Scratch* scratch) {
+        [this](const float* hidden, std::span<const size_t> batch, internal::CallScratch* scratch) {
           return Take(hidden, batch, scratch);
         },
         &result.counts, [this](const internal::TokenStore& tokens) { return TakeTokens(tokens); }));
@@ -105,7 +106,7 @@ class Encoding {
   }
 
   // `batch` are texts of the last chunk.
-  Status Take(const float* hidden, std::span<const size_t> batch, internal::Scratch* scratch) {
+  Status Take(const float* hidden, std::span<const size_t> batch, internal::CallScratch* scratch) {
     const size_t width = text_.model.hidden_width();
     const Chunk& chunk = chunks_.back();
     outputs_.clear();
@@ -187,6 +188,24 @@ Status MultiVectorEncoder::Similarity(const RowGroups& queries, const StoredRowG
                                       MutableView scores, const Executor& executor) const {
   return MaxSim(queries, documents, scores, {.mean = impl_->late().mean, .executor = executor});
 }
+
+Status MultiVectorEncoder::Prepare(size_t max_tokens, const Executor& executor,
+                                   Scratch* scratch) const {
+  const EncodeOptions options{.executor = executor, .scratch = scratch};
+  return internal::Guarded("the preparation", [&] {
+    return internal::PrepareModel(*impl_->text, max_tokens, executor, scratch,
+                                  [&](const std::vector<std::string>& texts) -> Status {
+                                    ENCORE_RETURN_IF_ERROR(EncodeQueries(texts, options).status());
+                                    return EncodeDocuments(texts, options).status();
+                                  });
+  });
+}
+
+size_t MultiVectorEncoder::WorkspaceBytes(size_t tokens, int threads) const {
+  return internal::WorkspaceBytes(*impl_->text, tokens, threads);
+}
+void MultiVectorEncoder::TrimMemory() const { impl_->text->scratch.Trim(); }
+ModelMemory MultiVectorEncoder::Memory() const { return internal::MemoryOf(*impl_->text); }
 
 bool MultiVectorEncoder::mean_similarity() const { return impl_->late().mean; }
 size_t MultiVectorEncoder::dimensions() const { return impl_->text->after->width(); }

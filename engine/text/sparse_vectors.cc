@@ -127,6 +127,11 @@ void KeepLargest(size_t most, std::vector<SparseEntry>* entries) {
             [](const SparseEntry& a, const SparseEntry& b) { return a.index < b.index; });
 }
 
+// Texts of a model that are pooled at once.
+size_t PooledTexts(const LanguageHead& head) {
+  return std::max<size_t>(1, kPooledFloats / head.vocab_size());
+}
+
 Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const SparseOptions& options,
                      size_t most, CallWatch* watch, SparseRows* rows, TextCounts* counts) {
   const LanguageHead& head = *impl.model.language_head();
@@ -135,7 +140,7 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
   ENCORE_ASSIGN_OR_RETURN(const StreamOptions stream,
                           MakeStreamOptions(impl, options, false, OutputRows::kAll, watch));
   const auto take = [&](const float* hidden, std::span<const size_t> texts,
-                        Scratch* scratch) -> Status {
+                        CallScratch* scratch) -> Status {
     const size_t width = head.width();
     const std::span<const size_t> starts = scratch->starts;
     size_t values = 0;
@@ -144,7 +149,7 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
     ENCORE_RETURN_IF_ERROR(
         head.Transform(ConstView(hidden, Shape(starts.back(), impl.model.d_model())),
                        MutableView(transformed, Shape(starts.back(), width)), options.executor));
-    const size_t group = std::max<size_t>(1, kPooledFloats / head.vocab_size());
+    const size_t group = PooledTexts(head);
     for (size_t begin = 0; begin < texts.size(); begin += group) {
       const size_t count = std::min(group, texts.size() - begin);
       ENCORE_ASSIGN_OR_RETURN(float* const pooled,
@@ -167,12 +172,13 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
     }
     return {};
   };
-  return StreamTexts(impl, inputs, stream, take, counts);
+  return StreamTexts(impl, inputs, stream, std::ref(take), counts);
 }
 
 Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
                        const TokenizeOptions& tokenize, const Executor& executor, size_t most,
-                       CallWatch* watch, SparseRows* rows, TextCounts* counts) {
+                       CallScratch* scratch, CallWatch* watch, SparseRows* rows,
+                       TextCounts* counts) {
   constexpr size_t kBatch = 256;
   CallGate gate(executor);
   watch->Begin(inputs.size());
@@ -181,12 +187,12 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
   counts->cut.assign(inputs.size(), 0);
   const auto* const weights = static_cast<const float*>(side.weights.data());
   const size_t vocabulary = side.weights.shape()[0];
-  Tokens tokens;
+  Tokens& tokens = scratch->words;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!gate.MayGoOn(0)) return gate.status();
     watch->Enter(&CallStats::tokenizing);
-    const std::string joined = std::string(inputs.prompt) + std::string(inputs.texts[i]);
-    const Status status = side.tokenizer.Encode(joined, &tokens, tokenize);
+    scratch->joined.assign(inputs.prompt).append(inputs.texts[i]);
+    const Status status = side.tokenizer.Encode(scratch->joined, &tokens, tokenize);
     if (!status.ok()) {
       return Status(status.code(), "texts[" + std::to_string(i) + "]: " + status.message());
     }
@@ -263,8 +269,10 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
                              : impl.max_length;
     const TokenizeOptions tokenize = MakeTokenizeOptions(
         options, options.max_length > 0 ? options.max_length : limit, /*special=*/false);
+    const ScratchOfCall scratch(options.scratch, &impl.scratch);
+    ENCORE_RETURN_IF_ERROR(scratch.status());
     ENCORE_RETURN_IF_ERROR(EncodeByWeights(*impl.sparse.query, inputs, tokenize, options.executor,
-                                           most, &watch, &rows, &counts));
+                                           most, scratch.get(), &watch, &rows, &counts));
   } else if (impl.sparse.by_token) {
     ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &watch, &rows, &counts));
     for (std::vector<SparseEntry>& row : rows) KeepLargest(most, &row);
@@ -277,6 +285,18 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
 }
 
 }  // namespace
+
+void AddSparseSizes(const TextEncoder::Impl& impl, const BatchLimits& batch, FloatSizes* sizes) {
+  const auto fit = [](size_t floats, size_t* size) {
+    *size = std::max(*size, floats * sizeof(float));
+  };
+  if (impl.sparse.by_token) fit(batch.tokens, &sizes->projected);
+  if (!impl.sparse.pooling) return;
+  const LanguageHead& head = *impl.model.language_head();
+  fit(batch.tokens * head.width(), &sizes->projected);
+  fit(std::min(batch.sequences, PooledTexts(head)) * head.vocab_size(), &sizes->pooled);
+}
+
 }  // namespace internal
 
 Result<SparseVectors> TextEncoder::EncodeSparse(Texts texts, const SparseOptions& options) const {

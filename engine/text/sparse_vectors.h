@@ -17,6 +17,7 @@
 #include "engine/text/call_watch.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/m3_heads.h"
+#include "engine/text/scratch.h"
 #include "engine/text/token_store.h"
 
 namespace encore::inline v0_1::internal {
@@ -55,6 +56,9 @@ Result<SpladePooling> ReadSpladePooling(const std::string& path, size_t vocab_si
 // `vocab_size`: that of the model; nothing: there is none.
 Result<SparseStatic> ReadSparseStatic(const std::string& path, std::optional<size_t> vocab_size,
                                       const FolderReading& reading);
+
+// What EncodeSparse takes of the scratch for a batch within these limits.
+void AddSparseSizes(const TextEncoder::Impl& impl, const BatchLimits& batch, FloatSizes* sizes);
 
 // By SparseSide::by_token, into rows of no entries.
 Status EncodeByTokens(const TextEncoder::Impl& impl, const TextInputs& inputs,

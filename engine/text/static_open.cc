@@ -81,8 +81,10 @@ Result<NewImpl> OpenTable(const Opening& opening) {
   for (const Decision& decision : tokenizer.Describe()) {
     if (decision.what != "truncation") reading.decisions.push_back(decision);  // noted below
   }
-  NewImpl impl(new TextEncoder::Impl{
-      .model = std::move(model), .tokenizer = tokenizer, .normalize = options.normalize});
+  NewImpl impl(new TextEncoder::Impl{.model = std::move(model),
+                                     .tokenizer = tokenizer,
+                                     .normalize = options.normalize,
+                                     .scratch = ScratchPool(options.kept_bytes)});
   ENCORE_ASSIGN_OR_RETURN(impl->max_length,
                           ChooseLength(found.folder, options.max_length, found.model2vec, reading));
   ENCORE_ASSIGN_OR_RETURN(impl->config, ReadSentenceConfig(found, reading));
@@ -162,7 +164,8 @@ Result<NewImpl> OpenSparseStatic(const Opening& opening) {
     reading.decisions.push_back(decision);
   }
   NewImpl impl(new TextEncoder::Impl{.model = TextModel::OfVocabulary(query.weights.shape()[0]),
-                                     .tokenizer = query.tokenizer});
+                                     .tokenizer = query.tokenizer,
+                                     .scratch = ScratchPool(options.kept_bytes)});
   ENCORE_ASSIGN_OR_RETURN(impl->config, ReadSentenceConfig(found, reading));
   ENCORE_ASSIGN_OR_RETURN(const bool is_chosen, IsLengthChosen(options.max_length, reading));
   impl->max_length =

@@ -14,8 +14,7 @@
 namespace encore::inline v0_1::internal {
 namespace {
 
-// A chunk: enough texts that each length fills batches, little memory (4 bytes a token).
-constexpr size_t kChunkTexts = 8192;
+// Of a chunk, beside kChunkTexts: little memory (4 bytes a token).
 constexpr size_t kChunkBytes = size_t{16} << 20;
 
 // Fills `order` with 0 .. store.size() - 1, longer texts first, equals as they were.
@@ -70,23 +69,12 @@ size_t ChunkEnd(const TextInputs& inputs, size_t begin) {
   return end;
 }
 
-// Tokens of a batch, from the caller's wish (0: none) and the executor's threads.
-size_t BatchTokens(size_t wanted, int threads) {
-  if (wanted > 0) return wanted;
-  // One thread is as fast with 256 tokens as with 8192 (MiniLM, AVX-512). Several share a batch by
-  // row blocks of about 128, of which each should have four or more, or the last ones to finish
-  // leave the others idle. Memory is some 10 KB a token of MiniLM.
-  constexpr size_t kLeast = 2048;
-  constexpr size_t kPerThread = 512;
-  return std::max(kLeast, kPerThread * static_cast<size_t>(threads));
-}
-
 Status TooManyTokens() {
   return Status(ErrorCode::kOutOfMemory, "a batch's tokens exceed what can be addressed");
 }
 
 // `marks`: tokens of an expansion are seen by nobody.
-Status Pack(std::span<const size_t> texts, bool marks, Scratch* scratch) {
+Status Pack(std::span<const size_t> texts, bool marks, CallScratch* scratch) {
   const TokenStore& store = scratch->tokens;
   scratch->unseen.clear();
   scratch->ids.clear();
@@ -119,24 +107,18 @@ size_t RoundedUp(size_t count) {
 
 // Makes the encoder's workspace large enough for batches within these limits.
 Status ReserveWorkspace(const Encoder& encoder, const BatchLimits& batches,
-                        const Executor& executor, Scratch* scratch) {
-  BatchLimits& limits = scratch->limits;
+                        const Executor& executor, CallScratch* scratch) {
   const int threads = executor.threads();
-  if (batches.tokens <= limits.tokens && batches.sequences <= limits.sequences &&
-      threads == scratch->threads) {
-    return {};
-  }
+  ENCORE_ASSIGN_OR_RETURN(size_t bytes, encoder.WorkspaceBytes(batches, threads));
+  if (bytes <= scratch->workspace.size_bytes()) return {};
   // Large batches are about as large as the caller wants them each time.
-  const bool small = batches.tokens <= 1024;
-  const BatchLimits wanted = {
-      .tokens = std::max(small ? RoundedUp(batches.tokens) : batches.tokens, limits.tokens),
-      .sequences =
-          std::max(small ? RoundedUp(batches.sequences) : batches.sequences, limits.sequences)};
-  ENCORE_ASSIGN_OR_RETURN(const size_t bytes, encoder.WorkspaceBytes(wanted, threads));
-  ENCORE_RETURN_IF_ERROR(scratch->workspace.Reserve(bytes));
-  limits = wanted;
-  scratch->threads = threads;
-  return {};
+  if (batches.tokens <= 1024) {
+    ENCORE_ASSIGN_OR_RETURN(
+        bytes, encoder.WorkspaceBytes(
+                   {.tokens = RoundedUp(batches.tokens), .sequences = RoundedUp(batches.sequences)},
+                   threads));
+  }
+  return scratch->workspace.Reserve(bytes);
 }
 
 size_t TokensOf(const TokenStore& store) {
@@ -149,7 +131,7 @@ size_t TokensOf(const TokenStore& store) {
 // hidden_width()] for kAll, else [texts, hidden_width()], in scratch; scratch->starts has where
 // each begins. Valid until the next call. The workspace was reserved.
 Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t> texts, bool marks,
-                                  const StreamOptions& options, Scratch* scratch) {
+                                  const StreamOptions& options, CallScratch* scratch) {
   const Executor& executor = options.executor;
   options.watch->Enter(&CallStats::tokenizing);
   ENCORE_RETURN_IF_ERROR(Pack(texts, marks, scratch));
@@ -167,7 +149,7 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
                          .unseen = scratch->unseen};
   const OutputRows rows = options.rows ? *options.rows : model.head_rows(batch);
   scratch->rows = rows;
-  ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, executor));
+  ENCORE_RETURN_IF_ERROR(model.Embed(batch, x_view, &scratch->model, executor));
   options.watch->Enter(&CallStats::layers);
   MutableView hidden = x_view;
   if (rows != OutputRows::kAll || model.has_projection()) {
@@ -176,13 +158,14 @@ Result<const float*> ForwardBatch(const TextModel& model, std::span<const size_t
     ENCORE_ASSIGN_OR_RETURN(float* const some, scratch->hidden.Get<float>(values));
     hidden = MutableView(some, Shape(count, model.hidden_width()));
   }
-  ENCORE_RETURN_IF_ERROR(model.Forward(batch, rows, x_view, hidden, scratch->workspace, executor));
+  ENCORE_RETURN_IF_ERROR(
+      model.Forward(batch, rows, x_view, hidden, scratch->workspace, &scratch->model, executor));
   return static_cast<const float*>(hidden.data());
 }
 
 // Hands over a batch of scratch->tokens' texts, whose tokens are packed.
 Status TakeComputed(const float* rows, std::span<size_t> texts, const StreamOptions& options,
-                    const TakeBatch& take, Scratch* scratch) {
+                    const TakeBatch& take, CallScratch* scratch) {
   options.watch->Enter(&CallStats::pooling);
   for (size_t& text : texts) text += scratch->first_text;
   ENCORE_RETURN_IF_ERROR(take(rows, texts, scratch));
@@ -190,12 +173,10 @@ Status TakeComputed(const float* rows, std::span<size_t> texts, const StreamOpti
   return {};
 }
 
-// The same of static embeddings, where nothing is gained by an order: some hundred texts at a time,
-// whose vectors then are in caches.
+// The same of static embeddings, where nothing is gained by an order.
 Status ComputeStatic(const TextEncoder::Impl& impl, const StreamOptions& options,
-                     const TakeBatch& take, Scratch* scratch) {
-  constexpr size_t kTexts = 256;
-  const size_t batch = kTexts * static_cast<size_t>(options.executor.threads());
+                     const TakeBatch& take, CallScratch* scratch) {
+  const size_t batch = kStaticTexts * static_cast<size_t>(options.executor.threads());
   std::vector<size_t>& order = scratch->order;
   order.resize(scratch->tokens.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -217,7 +198,7 @@ Status ComputeStatic(const TextEncoder::Impl& impl, const StreamOptions& options
 
 // Everything that scratch->tokens holds.
 Status ComputeStored(const TextEncoder::Impl& impl, bool marks, const StreamOptions& options,
-                     const TakeBatch& take, Scratch* scratch) {
+                     const TakeBatch& take, CallScratch* scratch) {
   if (impl.model.is_static()) return ComputeStatic(impl, options, take, scratch);
   const TokenStore& store = scratch->tokens;
   std::vector<size_t>& order = scratch->order;
@@ -245,7 +226,7 @@ void Count(const TokenStore& store, size_t first, TextCounts* counts) {
   }
 }
 
-void Prepare(size_t texts, TextCounts* counts) {
+void StartCounts(size_t texts, TextCounts* counts) {
   if (counts == nullptr) return;
   counts->tokens.assign(texts, 0);
   counts->cut.assign(texts, 0);
@@ -253,6 +234,16 @@ void Prepare(size_t texts, TextCounts* counts) {
 }
 
 }  // namespace
+
+size_t BatchTokens(size_t wanted, int threads) {
+  if (wanted > 0) return wanted;
+  // One thread is as fast with 256 tokens as with 8192 (MiniLM, AVX-512). Several share a batch by
+  // row blocks of about 128, of which each should have four or more, or the last ones to finish
+  // leave the others idle. Memory is some 10 KB a token of MiniLM.
+  constexpr size_t kLeast = 2048;
+  constexpr size_t kPerThread = 512;
+  return std::max(kLeast, kPerThread * static_cast<size_t>(threads));
+}
 
 Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
                    const StreamOptions& options, const TakeBatch& take, TextCounts* counts,
@@ -262,8 +253,9 @@ Status StreamTexts(const TextEncoder::Impl& impl, const TextInputs& given,
   if (!inputs.ids && impl.model2vec) inputs.model2vec = &*impl.model2vec;
   const bool marks = inputs.expansion != nullptr && !inputs.expansion->attend;
   if (!inputs.ids) ENCORE_RETURN_IF_ERROR(WantTokenizer(impl));
-  Prepare(inputs.size(), counts);
-  const ScratchPool::Lease scratch = impl.scratch.Take();
+  StartCounts(inputs.size(), counts);
+  const ScratchOfCall scratch(options.scratch, &impl.scratch);
+  ENCORE_RETURN_IF_ERROR(scratch.status());
   TokenStore& tokens = scratch->tokens;
   CallWatch& watch = *options.watch;
   watch.Begin(inputs.size());

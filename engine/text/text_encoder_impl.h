@@ -52,7 +52,7 @@ struct TextEncoder::Impl {
       std::optional<internal::PairChatTemplate>();
   std::optional<internal::LateModel> late = {};  // of late interaction
   std::vector<Decision> decisions = {};
-  mutable internal::ScratchPool scratch = {};
+  mutable internal::ScratchPool scratch;
 
   // Columns of Encode's vectors, unless a call wants fewer.
   size_t dimensions() const {
@@ -106,6 +106,7 @@ struct StreamOptions {
   CallWatch* watch;
   TokenizeOptions tokenize;
   size_t batch_tokens = 0;  // 0: encore's choice
+  Scratch* scratch = nullptr;
   // Nothing: of each batch those of TextModel::head_rows.
   std::optional<OutputRows> rows = OutputRows::kAll;
 };
@@ -134,13 +135,23 @@ Result<StreamOptions> MakeStreamOptions(const TextEncoder::Impl& impl, const Opt
       .watch = watch,
       .tokenize = MakeTokenizeOptions(options, max_length, !impl.model.is_static()),
       .batch_tokens = options.batch_tokens,
+      .scratch = options.scratch,
       .rows = rows};
 }
 
+// A chunk of texts whose tokens are held at once: enough that each length fills batches.
+inline constexpr size_t kChunkTexts = 8192;
+// Texts of static embeddings that are computed together, for each thread: their vectors then are in
+// caches.
+inline constexpr size_t kStaticTexts = 256;
+// Tokens of a batch, from the caller's wish (0: none) and the executor's threads.
+size_t BatchTokens(size_t wanted, int threads);
+
 // Takes a batch's hidden states: [tokens, hidden_width()] for kAll, else [texts, hidden_width()];
 // scratch->starts has where each text begins. `texts` are indices into the call's.
+// Of a local function: std::ref, which allocates nothing.
 using TakeBatch =
-    std::function<Status(const float* hidden, std::span<const size_t> texts, Scratch* scratch)>;
+    std::function<Status(const float* hidden, std::span<const size_t> texts, CallScratch* scratch)>;
 
 // Takes the tokens of a chunk of texts before its batches.
 using TakeTokens = std::function<Status(const TokenStore& tokens)>;

@@ -243,6 +243,28 @@ Status TokenStore::Refer(const TextModel& model, const TextInputs& inputs, size_
   return {};
 }
 
+void TokenStore::Prepare(const TokenStoreSizes& sizes) {
+  entries_.reserve(sizes.texts);
+  entries_.resize(sizes.texts);
+  if (sizes.offsets) tokens_.reserve(sizes.texts);
+  if (workers_.size() < sizes.threads) workers_.resize(sizes.threads);
+  for (Worker& worker : workers_) {
+    worker.ids.reserve(sizes.tokens);
+    worker.ids.resize(sizes.tokens);
+    worker.type_ids.reserve(sizes.type_ids);
+    worker.type_ids.resize(sizes.type_ids);
+    if (sizes.tokenizer == nullptr) continue;
+    for (const std::string& sample : sizes.samples) {
+      worker.joined.reserve(sample.size());
+      worker.joined = sample;
+      // A status says that the text has no tokens, which are not wanted.
+      const TokenizeOptions options{.offsets = sizes.offsets};
+      (void)sizes.tokenizer->Encode(sample, &worker.tokens, options);
+      if (sizes.pairs) (void)sizes.tokenizer->EncodePair(sample, sample, &worker.tokens, options);
+    }
+  }
+}
+
 size_t TokenStore::size_bytes() const {
   size_t bytes = entries_.capacity() * sizeof(Entry) + tokens_.capacity() * sizeof(Tokens);
   for (const Tokens& tokens : tokens_) bytes += MemoryOf(tokens);

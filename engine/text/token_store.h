@@ -64,6 +64,18 @@ struct TextInputs {
 
 class Team;
 
+// What a TokenStore is made large enough for.
+struct TokenStoreSizes {
+  size_t texts = 0;
+  size_t tokens = 0;    // of them all
+  size_t type_ids = 0;  // likewise
+  size_t threads = 1;
+  const Tokenizer* tokenizer = nullptr;       // null: there is none
+  std::span<const std::string> samples = {};  // texts that take as much memory as any
+  bool pairs = false;                         // tokenized as pairs too
+  bool offsets = false;                       // of TokenizeOptions
+};
+
 // Its memory is kept from call to call.
 class TokenStore {
  public:
@@ -74,6 +86,10 @@ class TokenStore {
               const Executor& executor);
   // Refers to the ids of inputs that have them. Checked too.
   Status Refer(const TextModel& model, const TextInputs& inputs, size_t max_length);
+
+  // Makes room for so many texts of so many tokens in all, tokenized by so many threads, each of
+  // which tokenizes `samples` too, and as pairs. All of it is touched.
+  void Prepare(const TokenStoreSizes& sizes);
 
   size_t size() const { return entries_.size(); }
   bool has_type_ids() const { return has_type_ids_; }

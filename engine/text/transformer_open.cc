@@ -42,7 +42,8 @@ Result<NewImpl> OpenModel(const Opening& opening, Result<Tokenizer> tokenizer,
   }
   NewImpl impl(new TextEncoder::Impl{.model = std::move(model),
                                      .tokenizer = std::move(tokenizer),
-                                     .normalize = options.normalize});
+                                     .normalize = options.normalize,
+                                     .scratch = ScratchPool(options.kept_bytes)});
   ENCORE_ASSIGN_OR_RETURN(impl->max_length, ChooseLengthOf(opening, *impl));
   ENCORE_ASSIGN_OR_RETURN(impl->use_type_ids,
                           ReadUsesTypeIds(found, impl->model.type_vocab_size(), reading));

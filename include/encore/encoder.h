@@ -286,6 +286,7 @@ class ENCORE_API Encoder {
   // Bytes of all layers' packed matrices, with int4's scales of groups: nearly all of an encoder's
   // memory. Biases, norms and int8's scales are not counted. Copies of an encoder share it.
   size_t packed_bytes() const;
+  size_t mapped_bytes() const;  // of the cache's file where that has the matrices, else 0
 
   // The use of EncoderOptions::cache: "mapped", "packed and written", "packed, not written: ..."
   // and the like; "" without one.

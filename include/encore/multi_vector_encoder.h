@@ -85,6 +85,12 @@ class ENCORE_API MultiVectorEncoder {
                     const Executor& executor = {}) const;
   bool mean_similarity() const;
 
+  Status Prepare(size_t max_tokens, const Executor& executor = {},
+                 Scratch* scratch = nullptr) const;
+  size_t WorkspaceBytes(size_t tokens, int threads) const;
+  void TrimMemory() const;
+  ModelMemory Memory() const;  // these four as TextEncoder's
+
   size_t dimensions() const;  // of a vector
   // Tokens to which texts are cut; queries may be expanded to more.
   size_t max_length(TextTask task) const;

@@ -30,6 +30,7 @@
 #include "encore/export.h"
 #include "encore/precision.h"
 #include "encore/safetensors.h"
+#include "encore/scratch.h"
 #include "encore/status.h"
 #include "encore/tensor.h"
 #include "encore/tokenizer.h"
@@ -113,8 +114,8 @@ struct OpenOptions {
   // "retrieval.passage", "separation", "classification" or "text-matching" of Jina v3. Empty: none,
   // the weights as they are. Prompts are another thing: EncodeOptions::prompt_name has those.
   std::string task = {};
-  // Each call reads embedding tables from the mapped files. kCopied: from a copy of the weight
-  // files in memory, so that changes to the files do no harm.
+  // Each call reads embedding tables from the mapped files. kCopied: from a copy of the tables in
+  // memory, so that changes to the files do no harm.
   FileMemory weights = FileMemory::kMapped;
   // A folder for packed weights, made if it is not there; empty: none. Opening maps them from there
   // without packing, and processes share their memory: see PackedCache in encoder.h, whose
@@ -123,6 +124,8 @@ struct OpenOptions {
   // As PackedCache::compare and PackedCache::trust: at most one of the two.
   bool compare_cache = false;
   bool trust_cache = false;
+  // Of the calls' memory, what the model keeps for the next ones, those of all threads together.
+  size_t kept_bytes = size_t{128} << 20;
 };
 
 struct EncodeOptions {
@@ -148,6 +151,7 @@ struct EncodeOptions {
   CallStats* stats = nullptr;  // filled by the call; null: nothing is measured
   // Called after each batch, on the calling thread; may set the stop flag, must not throw.
   std::function<void(const CallProgress&)> progress = {};
+  Scratch* scratch = nullptr;  // what the call works in; null: memory that the model keeps
 };
 
 // What became of each text.
@@ -212,6 +216,7 @@ struct ScoreOptions {
   size_t batch_tokens = 0;
   CallStats* stats = nullptr;
   std::function<void(const CallProgress&)> progress = {};
+  Scratch* scratch = nullptr;  // as EncodeOptions
 };
 
 // Sparse vectors, in compressed rows: text i has the entries from row_starts[i] to
@@ -243,6 +248,7 @@ struct SparseOptions {
   size_t batch_tokens = 0;
   CallStats* stats = nullptr;
   std::function<void(const CallProgress&)> progress = {};
+  Scratch* scratch = nullptr;  // as EncodeOptions
 };
 
 // How labels of tokens become entities, as transformers' aggregation_strategy: each token's best
@@ -274,11 +280,20 @@ struct LabelOptions {
   size_t batch_tokens = 0;
   CallStats* stats = nullptr;
   std::function<void(const CallProgress&)> progress = {};
+  Scratch* scratch = nullptr;  // as EncodeOptions
 };
 
 struct TokenLogits {
   Tensor logits;  // F32 [rows, labels]: a row a token, or a position that was asked for
   Tokens tokens;  // with offsets
+};
+
+// A model's memory, in bytes. Beside it there are the tokenizer, norms and biases.
+struct ModelMemory {
+  size_t mapped = 0;   // of mapped files, weights and cache, whether or not their pages are touched
+  size_t packed = 0;   // of matrices packed in own memory
+  size_t tables = 0;   // of embeddings and other tables in own memory
+  size_t scratch = 0;  // kept between calls
 };
 
 // A model with its tokenizer. Immutable: any number of threads may use it at once. Copying shares
@@ -287,7 +302,7 @@ struct TokenLogits {
 // tokenizer); kOutOfMemory. Results are complete or absent.
 //
 // A thread with 128 KiB of stack may call all but Open, in every precision. Between calls a model
-// keeps up to 128 MiB of memory for the next ones.
+// keeps up to OpenOptions::kept_bytes of memory for the next ones.
 //
 // fork(): a child may use its parent's models, whatever other threads of the parent were doing, and
 // open its own; results have the same bits. Its calls with a ThreadPool of the parent's, or with
@@ -358,6 +373,18 @@ class ENCORE_API TextEncoder {
   // weight_j for each token j of the text. Of BGE-M3, by its sparse_linear.pt (arXiv:2402.03216):
   // v_j = max(0, w h_t + b), its maximum over the tokens t with id j, special ones left out.
   Result<SparseVectors> EncodeSparse(Texts texts, const SparseOptions& options = {}) const;
+
+  // ---- Its memory ----------------------------------------------------------------------------
+  // Makes the next call of up to max_tokens tokens, of texts of up to 8 bytes a token, as fast as
+  // later ones, without new memory or page faults: makes `scratch` or one of those kept large
+  // enough, reads all pages of tables, computes some texts. kInvalidArgument if kept_bytes is too
+  // small for that; the errors of Encode.
+  Status Prepare(size_t max_tokens, const Executor& executor = {},
+                 Scratch* scratch = nullptr) const;
+  // Scratch::size_bytes() after that, or a little more; SIZE_MAX: it cannot be had.
+  size_t WorkspaceBytes(size_t tokens, int threads) const;
+  void TrimMemory() const;  // gives back what is kept between calls
+  ModelMemory Memory() const;
 
   // ---- What it is ----------------------------------------------------------------------------
   size_t dimensions() const;  // of Encode's vectors; 0: the folder's modules give none

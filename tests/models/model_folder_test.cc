@@ -45,8 +45,9 @@ std::vector<float> EmbeddingsOf(const TextModel& model) {
   std::vector<float> x(kIds.size() * model.d_model(), NAN);
   const TokenBatch batch{kIds, {}, kStarts};
   EXPECT_TRUE(model.CheckTokens(batch).ok());
-  const Status status =
-      model.Embed(batch, MutableView(x.data(), {kIds.size(), model.d_model()}), Executor());
+  internal::BatchScratch scratch;
+  const MutableView view(x.data(), {kIds.size(), model.d_model()});
+  const Status status = model.Embed(batch, view, &scratch, Executor());
   EXPECT_TRUE(status.ok()) << status.message();
   return x;
 }
@@ -322,6 +323,7 @@ TEST(ModelFolderTensors, AModelOutlivesTheFilesNames) {
 
 // To read from a mapping whose file was cut short would end the process.
 TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
+  internal::BatchScratch scratch;
   ModelFolder folder(kModels + "bert");
   const TextModel model = Taken(folder.Open());
   const std::vector<int32_t> ids = {1, 2};
@@ -329,12 +331,12 @@ TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
   std::vector<float> x(2 * model.d_model(), -1);
   const MutableView view(x.data(), Shape(2, model.d_model()));
   const TokenBatch batch{.ids = ids, .type_ids = {}, .seq_starts = starts};
-  EXPECT_TRUE(model.Embed(batch, view, {}).ok());
+  EXPECT_TRUE(model.Embed(batch, view, &scratch, {}).ok());
   const std::string path = folder.File("model.safetensors");
   const uintmax_t size = std::filesystem::file_size(path);
   std::fill(x.begin(), x.end(), -1.0f);
   std::filesystem::resize_file(path, 4096);
-  EXPECT_TRUE(FailsWith(model.Embed(batch, view, {}),
+  EXPECT_TRUE(FailsWith(model.Embed(batch, view, &scratch, {}),
                         {"model.safetensors", "was changed since it was opened: found 4096 bytes",
                          "Open the file or its model again;"},
                         ErrorCode::kIo));
@@ -343,7 +345,7 @@ TEST(ModelFolderFiles, AFileThatChangesUnderTheModelIsAnError) {
   std::filesystem::resize_file(path, size);
   std::filesystem::last_write_time(
       path, std::filesystem::last_write_time(path) - std::chrono::seconds(2));
-  EXPECT_TRUE(FailsWith(model.Embed(batch, view, {}), {"was changed"}, ErrorCode::kIo));
+  EXPECT_TRUE(FailsWith(model.Embed(batch, view, &scratch, {}), {"was changed"}, ErrorCode::kIo));
 }
 
 // ---- Tokens.
@@ -388,6 +390,7 @@ TEST(ModelTokens, AFamilyWithoutTypesReadsNone) {
 }
 
 TEST(ModelTokens, ALongestSequenceOfRobertaReachesTheLastPosition) {
+  internal::BatchScratch scratch;
   ModelFolder folder(kModels + "roberta");
   const TextModel model = Taken(folder.Open());
   ASSERT_EQ(model.max_tokens(), 154u);  // positions 6 .. 159
@@ -395,7 +398,8 @@ TEST(ModelTokens, ALongestSequenceOfRobertaReachesTheLastPosition) {
   const std::vector<size_t> starts = {0, 154};
   ASSERT_TRUE(model.CheckTokens({ids, {}, starts}).ok());
   std::vector<float> x(154 * 32, NAN);
-  ASSERT_TRUE(model.Embed({ids, {}, starts}, MutableView(x.data(), {154, 32}), Executor()).ok());
+  ASSERT_TRUE(
+      model.Embed({ids, {}, starts}, MutableView(x.data(), {154, 32}), &scratch, Executor()).ok());
   EXPECT_TRUE(std::none_of(x.begin(), x.end(), [](float v) { return std::isnan(v); }));
   const std::vector<int32_t> more(155, 9);
   const std::vector<size_t> more_starts = {0, 155};
@@ -404,6 +408,7 @@ TEST(ModelTokens, ALongestSequenceOfRobertaReachesTheLastPosition) {
 
 // Gemma scales the rows of its table.
 TEST(ModelTokens, NothingIsWrittenBehindARow) {
+  internal::BatchScratch scratch;
   ModelFolder folder(kModels + "gemma3");
   const TextModel model = Taken(folder.Open());
   const std::vector<float> plain = EmbeddingsOf(model);
@@ -411,7 +416,7 @@ TEST(ModelTokens, NothingIsWrittenBehindARow) {
   const size_t ld = width + 1;
   std::vector<float> x(kIds.size() * ld, 3.0f);
   const MutableView rows(x.data(), {kIds.size(), width}, {static_cast<ptrdiff_t>(ld), 1});
-  ASSERT_TRUE(model.Embed({kIds, {}, kStarts}, rows, Executor()).ok());
+  ASSERT_TRUE(model.Embed({kIds, {}, kStarts}, rows, &scratch, Executor()).ok());
   for (size_t t = 0; t < kIds.size(); ++t) {
     EXPECT_TRUE(SameBits({x.data() + t * ld, width}, {plain.data() + t * width, width})) << t;
     EXPECT_EQ(x[t * ld + width], 3.0f) << t;
@@ -445,6 +450,7 @@ TEST(ModelTokens, TheNormHasItsFamilysEpsilon) {
 }
 
 TEST(ModelTokens, ViewsMustHaveTheirShapes) {
+  internal::BatchScratch scratch;
   ModelFolder folder(kModels + "bert");
   const TextModel model = Taken(folder.Open());
   const TokenBatch batch{kIds, {}, kStarts};
@@ -453,14 +459,17 @@ TEST(ModelTokens, ViewsMustHaveTheirShapes) {
     return MutableView(data.data(), {rows, 32});
   };
   const ErrorCode bad = ErrorCode::kInvalidArgument;
-  EXPECT_TRUE(FailsWith(model.Embed(batch, view(x, 4), Executor()), {"[4, 32]", "[5, 32]"}, bad));
-  EXPECT_TRUE(FailsWith(model.Embed(batch, MutableView(x.data(), {32, 5}).Transposed(), Executor()),
-                        {"contiguous"}, bad));
+  EXPECT_TRUE(
+      FailsWith(model.Embed(batch, view(x, 4), &scratch, Executor()), {"[4, 32]", "[5, 32]"}, bad));
+  EXPECT_TRUE(FailsWith(
+      model.Embed(batch, MutableView(x.data(), {32, 5}).Transposed(), &scratch, Executor()),
+      {"contiguous"}, bad));
   const Workspace workspace = Taken(model.encoder().MakeWorkspace(Batch{kStarts}));
   for (const OutputRows rows : {OutputRows::kFirst, OutputRows::kLast}) {
-    EXPECT_TRUE(model.Forward(batch, rows, view(x, 5), view(y, 2), workspace, {}).ok());
-    EXPECT_TRUE(FailsWith(model.Forward(batch, rows, view(x, 5), view(y, 3), workspace, {}),
-                          {"[3, 32]", "[2, 32]"}, bad));
+    EXPECT_TRUE(model.Forward(batch, rows, view(x, 5), view(y, 2), workspace, &scratch, {}).ok());
+    EXPECT_TRUE(
+        FailsWith(model.Forward(batch, rows, view(x, 5), view(y, 3), workspace, &scratch, {}),
+                  {"[3, 32]", "[2, 32]"}, bad));
   }
   EXPECT_FALSE(model.has_head());
   EXPECT_TRUE(

@@ -124,7 +124,8 @@ class ModelGolden : public testing::TestWithParam<std::string> {
     EXPECT_TRUE(model_->CheckTokens(batch).ok());
     std::vector<float> x(count * d_model, NAN);
     const MutableView x_view(x.data(), {count, d_model});
-    const Status embedded = model_->Embed(batch, x_view, executor);
+    internal::BatchScratch scratch;
+    const Status embedded = model_->Embed(batch, x_view, &scratch, executor);
     EXPECT_TRUE(embedded.ok()) << embedded.message();
     out.embeddings = x;
     const Result<Workspace> workspace =
@@ -140,7 +141,7 @@ class ModelGolden : public testing::TestWithParam<std::string> {
     }
     const MutableView y(out.hidden.back().data(), {last, width});
     const Status status =
-        model_->Forward(batch, rows, x_view, y, *workspace, executor, {.hidden = taps});
+        model_->Forward(batch, rows, x_view, y, *workspace, &scratch, executor, {.hidden = taps});
     EXPECT_TRUE(status.ok()) << status.message();
     if (!model_->has_head()) return out;
 

@@ -42,6 +42,7 @@ std::optional<size_t> ResidentFileBytes() {
 }
 
 TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
+  internal::BatchScratch scratch;
   constexpr size_t kVocabulary = 250000;  // as XLM-R's; of 32 columns: 32 MB
   constexpr size_t kInner = 30000;        // two layers: 15 MB
   ModelFolder folder(ENCORE_TEST_DATA_DIR "/models/bert");
@@ -81,7 +82,7 @@ TEST(ModelMemory, TheWordTableStaysInTheFileAndLayersLeaveIt) {
     const TokenBatch batch{ids, {}, starts};
     ASSERT_TRUE(model.CheckTokens(batch).ok());
     std::vector<float> x(count * 32);
-    ASSERT_TRUE(model.Embed(batch, MutableView(x.data(), {count, 32}), Executor()).ok());
+    ASSERT_TRUE(model.Embed(batch, MutableView(x.data(), {count, 32}), &scratch, Executor()).ok());
   };
   embed(100);
   EXPECT_LE(*ResidentFileBytes(), *before + 4 * kMegabyte);

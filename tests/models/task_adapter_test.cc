@@ -68,11 +68,12 @@ std::vector<float> States(const TextModel& model, const SafetensorsFile& expecte
   std::vector<float> x(ids.size() * model.d_model(), NAN);
   const MutableView view(x.data(), {ids.size(), model.d_model()});
   EXPECT_TRUE(model.CheckTokens(batch).ok());
-  EXPECT_TRUE(model.Embed(batch, view, {}).ok());
+  internal::BatchScratch scratch;
+  EXPECT_TRUE(model.Embed(batch, view, &scratch, {}).ok());
   const Result<Workspace> workspace =
       model.encoder().MakeWorkspace(Batch{.seq_starts = starts}, {});
   EXPECT_TRUE(workspace.ok());
-  EXPECT_TRUE(model.Forward(batch, OutputRows::kAll, view, view, *workspace, {}).ok());
+  EXPECT_TRUE(model.Forward(batch, OutputRows::kAll, view, view, *workspace, &scratch, {}).ok());
   return x;
 }
 

@@ -123,6 +123,7 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
   std::vector<int32_t> ids;
   std::vector<uint8_t> type_ids;
   std::vector<size_t> starts = {0};
+  internal::BatchScratch scratch;
   const auto add = [&] {
     if (ids.empty()) return;
     const internal::TokenBatch batch = {.ids = ids,
@@ -132,7 +133,7 @@ void AddSampleTexts(const std::string& texts, const std::string& path, WeightsFo
                                         .seq_starts = starts};
     Check(embeddings.Check(batch), "--input");
     Tensor x = NewTensor({ids.size(), d_model}, "x");
-    Check(embeddings.Apply(batch, x.View<float>(), Executor::Inline()), "--input");
+    Check(embeddings.Apply(batch, x.View<float>(), &scratch, Executor::Inline()), "--input");
     calibration->Add(Batch{.seq_starts = starts}, x.View<float>());
     ids.clear();
     type_ids.clear();

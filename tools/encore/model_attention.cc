@@ -66,10 +66,11 @@ void RunModelTo(const internal::TextModel& model, const Tokens& tokens, const Ex
   Tensor x = NewTensor({n, model.d_model()});
   const Workspace workspace =
       Take(encoder.MakeWorkspace(Batch{.seq_starts = batch.seq_starts}, executor));
-  Check(model.Embed(batch, x.View<float>(), executor));
+  internal::BatchScratch scratch;
+  Check(model.Embed(batch, x.View<float>(), &scratch, executor));
   Tensor hidden = NewTensor({n, model.hidden_width()});
   Check(model.Forward(batch, OutputRows::kAll, x.View<float>(), hidden.View<float>(), workspace,
-                      executor, {.attention = taps}));
+                      &scratch, executor, {.attention = taps}));
 }
 
 // What comes after the special tokens.

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// That a forward pass allocates nothing. This program's allocator counts: operator new in all its
-// forms and, with glibc and no sanitizer, malloc and its relatives too. With OpenMP only operator
-// new is looked at: libgomp mallocs when it makes threads, which is not the library's doing.
+// That a forward pass allocates nothing. With OpenMP only operator new is looked at: libgomp
+// mallocs when it makes threads, which is not the library's doing.
 
-#include <atomic>
-#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -16,121 +13,14 @@
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
 #include "reference/switched.h"
+#include "tests/support/counted_allocations.h"
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
 #include "tests/support/precisions.h"
-#include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
-
-namespace {
-std::atomic<size_t> operator_news{0};
-std::atomic<size_t> mallocs{0};
-}  // namespace
-
-#if defined(__GLIBC__) && !ENCORE_TEST_ASAN && !ENCORE_TEST_TSAN
-#define ENCORE_TEST_COUNTS_MALLOC 1
-extern "C" {
-void* __libc_malloc(size_t size);
-void* __libc_calloc(size_t count, size_t size);
-void* __libc_realloc(void* memory, size_t size);
-void* __libc_memalign(size_t alignment, size_t size);
-
-void* malloc(size_t size) {
-  ++mallocs;
-  return __libc_malloc(size);
-}
-void* calloc(size_t count, size_t size) {
-  ++mallocs;
-  return __libc_calloc(count, size);
-}
-void* realloc(void* memory, size_t size) {
-  ++mallocs;
-  return __libc_realloc(memory, size);
-}
-void* memalign(size_t alignment, size_t size) {
-  ++mallocs;
-  return __libc_memalign(alignment, size);
-}
-void* aligned_alloc(size_t alignment, size_t size) {
-  ++mallocs;
-  return __libc_memalign(alignment, size);
-}
-int posix_memalign(void** memory, size_t alignment, size_t size) {
-  ++mallocs;
-  *memory = __libc_memalign(alignment, size);
-  return *memory == nullptr ? ENOMEM : 0;
-}
-}
-#else
-#define ENCORE_TEST_COUNTS_MALLOC 0
-#endif
-
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC sees free meet memory of operator new once it has inlined only one of the two.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
-namespace {
-
-void* CountedNew(size_t size, size_t alignment) noexcept {
-  ++operator_news;
-  if (alignment == 0) return std::malloc(size == 0 ? 1 : size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
-}
-
-void* OrThrow(void* memory) {
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-size_t ToSize(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
-
-}  // namespace
-
-// Every form: those left out would be the sanitizers' own.
-void* operator new(size_t n) { return OrThrow(CountedNew(n, 0)); }
-void* operator new[](size_t n) { return OrThrow(CountedNew(n, 0)); }
-void* operator new(size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
-void* operator new[](size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
-void* operator new(size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
-void* operator new[](size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
-void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return CountedNew(n, ToSize(a));
-}
-void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return CountedNew(n, ToSize(a));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
 
 namespace encore {
 namespace {
-
-struct Counts {
-  size_t operator_news;
-  size_t mallocs;
-};
-
-template <typename F>
-Counts CountAllocations(const F& body) {
-  const Counts before = {::operator_news, ::mallocs};
-  body();
-  return {::operator_news - before.operator_news, ::mallocs - before.mallocs};
-}
 
 // Hides a pointer from compilers that would leave out an allocation nobody uses.
 void Use(void* memory) { asm volatile("" : : "g"(memory) : "memory"); }

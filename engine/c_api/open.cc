@@ -83,6 +83,7 @@ Status ReadOpenOptions(const encore_open_options& given, OpenOptions* options) {
   }
   options->normalize = YesOrNo(given.normalize);
   if (given.max_length != 0) options->max_length = given.max_length;
+  if (given.kept_bytes != 0) options->kept_bytes = given.kept_bytes;
   return {};
 }
 
@@ -141,6 +142,32 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
   return {};
 }
 
+Status Prepare(const encore_model* model, size_t max_tokens) {
+  if (model == nullptr) return NullArgument("model");
+  return model->encoder ? model->encoder->Prepare(max_tokens, model->executor)
+                        : model->multi->Prepare(max_tokens, model->executor);
+}
+
+Status TrimMemory(const encore_model* model) {
+  if (model == nullptr) return NullArgument("model");
+  model->encoder ? model->encoder->TrimMemory() : model->multi->TrimMemory();
+  return {};
+}
+
+Status Memory(const encore_model* model, encore_model_memory* memory) {
+  if (model == nullptr) return NullArgument("model");
+  if (memory == nullptr) return NullArgument("memory");
+  ENCORE_RETURN_IF_ERROR(CheckSize(memory, "memory", "encore_model_memory"));
+  const ModelMemory found = model->encoder ? model->encoder->Memory() : model->multi->Memory();
+  WriteStruct({.size = 0,
+               .mapped = found.mapped,
+               .packed = found.packed,
+               .tables = found.tables,
+               .scratch = found.scratch},
+              memory);
+  return {};
+}
+
 }  // namespace
 }  // namespace encore::internal
 
@@ -158,6 +185,18 @@ void encore_free(encore_model* model) {
 encore_model* encore_retain(encore_model* model) {
   if (model != nullptr) model->owners.fetch_add(1, std::memory_order_relaxed);
   return model;
+}
+
+encore_status encore_prepare(const encore_model* model, size_t max_tokens) {
+  return encore::internal::CallInC(encore::internal::Prepare, model, max_tokens);
+}
+
+encore_status encore_trim_memory(const encore_model* model) {
+  return encore::internal::CallInC(encore::internal::TrimMemory, model);
+}
+
+encore_status encore_memory(const encore_model* model, encore_model_memory* memory) {
+  return encore::internal::CallInC(encore::internal::Memory, model, memory);
 }
 
 }  // extern "C"

@@ -102,7 +102,8 @@ typedef struct encore_call_options {
   const encore_stop* stop;   // NULL: none. Once it is set: ENCORE_CANCELLED
   double seconds;            // of this call at most, then ENCORE_DEADLINE_EXCEEDED; 0: any number
   encore_call_stats* stats;  // filled, also where the call fails; NULL: none. Since version 8
-  void (*progress)(void* context, const encore_call_progress* progress);  // as EncodeOptions'
+  // As EncodeOptions::progress. Since version 8.
+  void (*progress)(void* context, const encore_call_progress* progress);
   void* progress_context;
   int32_t background, reserved;  // 1: Executor::InBackground, since version 8; 0
 } encore_call_options;
@@ -162,7 +163,8 @@ typedef struct encore_open_options {
   void (*parallel_for)(void* pool, size_t count, void (*body)(void* context, size_t i),
                        void* context);
   void* pool;
-  const char* thread_name;  // of threads of its own, like the next four: ThreadPoolOptions
+  // Of the model's own threads, as ThreadPoolOptions has them.
+  const char* thread_name;
   const int32_t* cores;
   size_t core_count;
   void (*on_start)(void* context, int32_t thread);
@@ -171,6 +173,7 @@ typedef struct encore_open_options {
   size_t keep_count;
   const char* task;                // OpenOptions::task, an adapter; NULL: none
   int32_t copy_weights, reserved;  // 1: FileMemory::kCopied; 0
+  size_t kept_bytes;               // of memory between calls; 0: 128 MiB
 } encore_open_options;
 
 // Opens a folder with config.json, *.safetensors, the tokenizer and sentence-transformers' files.
@@ -182,7 +185,16 @@ ENCORE_API encore_status encore_open(const char* folder, const encore_open_optio
 // Frees the model, when no call uses it any more; one that was retained n times, the time n + 1.
 // NULL is allowed.
 ENCORE_API void encore_free(encore_model* model);
-ENCORE_API encore_model* encore_retain(encore_model* model);  // returns it; since version 8
+// Returns `model`. This and the rest of TextEncoder's memory since version 8.
+ENCORE_API encore_model* encore_retain(encore_model* model);
+
+typedef struct encore_model_memory {
+  size_t size;  // sizeof(encore_model_memory); set by the caller
+  size_t mapped, packed, tables, scratch;
+} encore_model_memory;
+ENCORE_API encore_status encore_prepare(const encore_model* model, size_t max_tokens);
+ENCORE_API encore_status encore_trim_memory(const encore_model* model);
+ENCORE_API encore_status encore_memory(const encore_model* model, encore_model_memory* memory);
 
 // Columns of a vector (0 where the folder gives sparse ones alone), and tokens of a text, special
 // ones included. 0 for NULL.

@@ -334,6 +334,31 @@ TEST_F(CApiCallsTest, AModelLivesAsLongAsItsLastOwner) {
   encore_free(model);
 }
 
+TEST_F(CApiCallsTest, ItsMemoryIsPreparedCountedAndTrimmed) {
+  auto open = Sized<encore_open_options>();
+  open.kept_bytes = size_t{64} << 20;
+  const Model model(folder(), &open);
+  auto memory = Sized<encore_model_memory>();
+  ASSERT_EQ(encore_memory(model, &memory), ENCORE_OK) << encore_last_error();
+  EXPECT_GT(memory.mapped, 0u);
+  EXPECT_GT(memory.packed, 0u);
+  ASSERT_EQ(encore_prepare(model, 256), ENCORE_OK) << encore_last_error();
+  ASSERT_EQ(encore_memory(model, &memory), ENCORE_OK);
+  EXPECT_GT(memory.scratch, 0u);
+  ASSERT_EQ(encore_trim_memory(model), ENCORE_OK) << encore_last_error();
+  ASSERT_EQ(encore_memory(model, &memory), ENCORE_OK);
+  EXPECT_EQ(memory.scratch, 0u);
+  open.kept_bytes = 1;
+  const Model small(folder(), &open);
+  ExpectFailure(encore_prepare(small, 256), ENCORE_INVALID_ARGUMENT, {"kept_bytes"});
+  memory.size = 1;
+  ExpectFailure(encore_memory(model, &memory), ENCORE_INVALID_ARGUMENT, {"encore_model_memory"});
+  ExpectFailure(encore_memory(model, nullptr), ENCORE_INVALID_ARGUMENT, {"memory", "NULL"});
+  ExpectFailure(encore_memory(nullptr, &memory), ENCORE_INVALID_ARGUMENT, {"model"});
+  ExpectFailure(encore_prepare(nullptr, 1), ENCORE_INVALID_ARGUMENT, {"model"});
+  ExpectFailure(encore_trim_memory(nullptr), ENCORE_INVALID_ARGUMENT, {"model"});
+}
+
 TEST_F(CApiCallsTest, AScoreHasAPrompt) {
   const TextFolder reranker_folder("reranker");
   const Model model(reranker_folder.path());

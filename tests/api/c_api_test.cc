@@ -329,7 +329,7 @@ TEST(CApiVersionTest, IsTheLibrarys) {
 TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   if (sizeof(void*) != 8) GTEST_SKIP() << "the sizes here are those of 64-bit machines";
   EXPECT_EQ(sizeof(encore_text), 16u);
-  EXPECT_EQ(sizeof(encore_open_options), 152u);
+  EXPECT_EQ(sizeof(encore_open_options), 160u);
   EXPECT_EQ(offsetof(encore_open_options, threads), 8u);
   EXPECT_EQ(offsetof(encore_open_options, normalize), 12u);
   EXPECT_EQ(offsetof(encore_open_options, pooling), 16u);
@@ -348,6 +348,9 @@ TEST(CApiLayoutTest, StructsKeepTheirLayout) {
   EXPECT_EQ(offsetof(encore_open_options, keep), 120u);
   EXPECT_EQ(offsetof(encore_open_options, task), 136u);
   EXPECT_EQ(offsetof(encore_open_options, copy_weights), 144u);
+  EXPECT_EQ(offsetof(encore_open_options, kept_bytes), 152u);
+  EXPECT_EQ(sizeof(encore_model_memory), 40u);
+  EXPECT_EQ(offsetof(encore_model_memory, scratch), 32u);
   EXPECT_EQ(sizeof(encore_encode_options), 88u);
   EXPECT_EQ(offsetof(encore_encode_options, max_length), 24u);
   EXPECT_EQ(offsetof(encore_encode_options, on_long), 32u);

@@ -122,6 +122,8 @@ class Shell:
                     yield f"pyencore.lab {words[3]} has no option {option}"
         elif name in ("python", PYTHON) and len(words) > 1:
             yield from self.check_command(words[1:])
+        elif words[:2] == ["chrt", "-f"] and len(words) > 3:
+            yield from self.check_command(words[3:])
         elif name.startswith(PROGRAMS):
             text = self.sources(self.root / name)
             if not text:

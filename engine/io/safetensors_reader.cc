@@ -105,10 +105,6 @@ void SafetensorsFile::ReleasePages() const {
   if (impl_->file) impl_->file->ReleasePages();
 }
 
-size_t SafetensorsFile::mapped_bytes() const {
-  return impl_->file ? impl_->file->mapped_bytes() : 0;
-}
-
 std::string SafetensorsFile::identity() const { return impl_->file ? impl_->file->Identity() : ""; }
 
 Status SafetensorsFile::CheckUnchanged() const {

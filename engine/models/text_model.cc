@@ -265,8 +265,8 @@ Result<TextModel::ScratchBytes> TextModel::ScratchOf(const BatchLimits& limits, 
   return bytes;
 }
 
-Status TextModel::TouchTables() const {
-  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+Status TextModel::ReadFiles(const Executor& executor) const {
+  ENCORE_RETURN_IF_ERROR(files_.NoteBytes(executor));
   embeddings_.Touch();
   if (table_) table_->Touch();
   return {};
@@ -288,7 +288,7 @@ size_t TextModel::TokensRead(std::span<const int32_t> ids) const {
 }
 
 Status TextModel::Means(const TokenBatch& batch, float* means, const Executor& executor) const {
-  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged(executor));
   // Some hundred texts a task; fewer are not worth waking a thread.
   constexpr size_t kTaskTokens = 4096;
   const size_t sequences = batch.seq_starts.size() - 1;
@@ -321,7 +321,7 @@ Status TextModel::Embed(const TokenBatch& batch, MutableView x, BatchScratch* sc
     return InvalidArgument("x has shape " + x.shape().ToString() + "; wanted " + wanted.ToString() +
                            " with contiguous rows");
   }
-  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged());
+  ENCORE_RETURN_IF_ERROR(files_.CheckUnchanged(executor));
   return embeddings_.Apply(batch, x, scratch, executor);
 }
 

@@ -121,8 +121,9 @@ class TextModel {
     size_t positions = 0, factors = 0;  // entries
   };
   Result<ScratchBytes> ScratchOf(const BatchLimits& limits, int threads) const;
-  // Reads all pages of the tables. kIo as Embed.
-  Status TouchTables() const;
+  // Reads all pages of the tables, and the files for their checksums: from here on a touch of one
+  // does no harm. kIo as Embed.
+  Status ReadFiles(const Executor& executor) const;
 
   // Of a masked language model, with OpenOptions::language_head; else null.
   const LanguageHead* language_head() const { return language_ ? &*language_ : nullptr; }

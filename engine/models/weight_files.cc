@@ -51,29 +51,58 @@ WeightFiles::Found WeightFiles::Find(std::string_view tensor) const {
 
 size_t WeightFiles::mapped_bytes() const {
   size_t bytes = 0;
-  for (const SafetensorsFile& file : files_) bytes += file.mapped_bytes();
+  for (const auto& one : bytes_) bytes += one->file.mapped_bytes();
   return bytes;
 }
 
 void WeightFiles::ReleasePages() const {
-  for (const SafetensorsFile& file : files_) file.ReleasePages();
-}
-
-Status WeightFiles::CheckUnchanged() const {
-  for (const SafetensorsFile& file : files_) {
-    ENCORE_RETURN_IF_ERROR(file.CheckUnchanged());
-  }
-  return {};
+  for (const auto& bytes : bytes_) bytes->file.ReleasePages();
 }
 
 std::string WeightFiles::Identity() const {
   std::string all;
-  for (const SafetensorsFile& file : files_) {
-    const std::string one = file.identity();
+  for (const auto& bytes : bytes_) {
+    const std::string one = bytes->file.Identity();
     if (one.empty()) return "";
     all += one;
   }
   return all;
+}
+
+Status WeightFiles::CheckUnchanged(const Executor& executor) const {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    const FileBytes& bytes = *bytes_[i];
+    const auto same = [&] { return bytes.file.FileChecksum(executor) == bytes.checksum.load(); };
+    ENCORE_RETURN_IF_ERROR(bytes.noted ? bytes.file.CheckUnchanged(files_[i].name(), same)
+                                       : bytes.file.CheckUnchanged(files_[i].name()));
+  }
+  return {};
+}
+
+Status WeightFiles::NoteBytes(const Executor& executor) const {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    FileBytes* const bytes = bytes_[i].get();
+    if (bytes->noted) continue;
+    const std::optional<uint64_t> checksum = bytes->file.FileChecksum(executor);
+    if (!checksum) continue;
+    // The bytes were those of the opening until here: only now may they be what others are.
+    ENCORE_RETURN_IF_ERROR(bytes->file.CheckUnchanged(files_[i].name()));
+    bytes->checksum = *checksum;
+    bytes->noted = true;
+  }
+  return CheckUnchanged(executor);
+}
+
+Status WeightFiles::Add(const std::string& path, FileMemory memory) {
+  Result<MappedFile> opened =
+      memory == FileMemory::kCopied ? MappedFile::OpenCopy(path) : MappedFile::Open(path);
+  if (!opened.ok()) return opened.status();
+  auto bytes = std::make_shared<FileBytes>(*std::move(opened));
+  ENCORE_ASSIGN_OR_RETURN(SafetensorsFile file,
+                          SafetensorsFile::FromBytes(bytes->file.bytes(), path));
+  bytes_.push_back(std::move(bytes));
+  files_.push_back(std::move(file));
+  return {};
 }
 
 Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory) {
@@ -90,13 +119,10 @@ Status WeightFiles::ReadShards(const Folder& folder, const JsonValue& index, Fil
     }
     const auto [at, is_new] = shards.emplace(shard.text(), files_.size());
     if (is_new) {
-      Result<SafetensorsFile> file = SafetensorsFile::Open(folder.PathOf(shard.text()), memory);
-      if (!file.ok()) {
-        return Status(file.status().code(), file.status().message() + " (" + where +
-                                                Quoted(tensor) + " is in " + Quoted(shard.text()) +
-                                                ")");
+      if (const Status status = Add(folder.PathOf(shard.text()), memory); !status.ok()) {
+        return Status(status.code(), status.message() + " (" + where + Quoted(tensor) + " is in " +
+                                         Quoted(shard.text()) + ")");
       }
-      files_.push_back(*std::move(file));
     }
     if (files_[at->second].Find(tensor) == nullptr) {
       return Status(
@@ -111,10 +137,8 @@ Result<WeightFiles> WeightFiles::Open(const Folder& folder, FileMemory memory) {
   WeightFiles weights;
   ENCORE_ASSIGN_OR_RETURN(const bool is_one, folder.Has(kOneFile));
   if (is_one) {
-    ENCORE_ASSIGN_OR_RETURN(SafetensorsFile file,
-                            SafetensorsFile::Open(folder.PathOf(kOneFile), memory));
     weights.name_ = kOneFile;
-    weights.files_.push_back(std::move(file));
+    ENCORE_RETURN_IF_ERROR(weights.Add(folder.PathOf(kOneFile), memory));
   } else {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> index, folder.ReadJson(kIndexFile));
     if (!index) return NoWeights(folder);

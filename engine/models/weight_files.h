@@ -6,14 +6,20 @@
 #ifndef ENCORE_ENGINE_MODELS_WEIGHT_FILES_H_
 #define ENCORE_ENGINE_MODELS_WEIGHT_FILES_H_
 
+#include <atomic>
+#include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "encore/executor.h"
 #include "encore/safetensors.h"
 #include "encore/status.h"
 #include "engine/io/folder.h"
+#include "engine/platform/mapped_file.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -35,16 +41,30 @@ class WeightFiles {
   const std::vector<SafetensorsFile>& files() const { return files_; }
   Found Find(std::string_view tensor) const;
   size_t mapped_bytes() const;
-  // See SafetensorsFile.
+  // See MappedFile.
   void ReleasePages() const;
-  Status CheckUnchanged() const;
   std::string Identity() const;  // empty if that of a file is
+  // kIo if a file was changed since it was opened. After NoteBytes a file that was touched, and has
+  // the bytes it had, is none.
+  Status CheckUnchanged(const Executor& executor = {}) const;
+  // Reads all files for their checksums. kIo as CheckUnchanged.
+  Status NoteBytes(const Executor& executor) const;
 
  private:
+  // A file's memory, which its SafetensorsFile views.
+  struct FileBytes {
+    explicit FileBytes(MappedFile opened) : file(std::move(opened)) {}
+    MappedFile file;
+    std::atomic<uint64_t> checksum = 0;
+    std::atomic<bool> noted = false;  // after the checksum
+  };
+
+  Status Add(const std::string& path, FileMemory memory);
   Status ReadShards(const Folder& folder, const JsonValue& index, FileMemory memory);
 
   std::string name_;
-  std::vector<SafetensorsFile> files_;
+  std::vector<std::shared_ptr<FileBytes>> bytes_;
+  std::vector<SafetensorsFile> files_;          // of bytes_, in the same order
   std::map<std::string_view, size_t> file_of_;  // tensor's name, which the files hold
 };
 

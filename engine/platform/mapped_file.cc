@@ -4,6 +4,8 @@
 
 #include "engine/platform/mapped_file.h"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
 #include <cstdio>
@@ -13,6 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/base/checksum.h"
+#include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/descriptor.h"
@@ -137,6 +141,38 @@ Status MappedFile::CheckUnchanged(const std::string& path,
   }
 #endif
   return {};
+}
+
+std::optional<uint64_t> MappedFile::FileChecksum(const Executor& executor) const {
+#if ENCORE_HAVE_DESCRIPTORS
+  const ReleaseFileMemory& mapping = memory_.get_deleter();
+  if (!mapping.mapped) return std::nullopt;
+  constexpr size_t kPiece = size_t{1} << 20;
+  std::atomic<uint64_t> sum = 0;  // of the pieces' checksums, each by another seed
+  std::atomic<bool> failed = false;
+  (void)RunParallel(executor.WithoutStop(), DivCeil(mapping.size, kPiece), [&](size_t i) {
+    std::array<std::byte, size_t{16} << 10> some;
+    Checksum checksum(i);
+    const size_t end = std::min(mapping.size, (i + 1) * kPiece);
+    for (size_t at = i * kPiece; at < end && !failed;) {
+      const ssize_t got = ::pread(mapping.descriptor, some.data(), std::min(some.size(), end - at),
+                                  static_cast<off_t>(at));
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) {
+        failed = true;
+        break;
+      }
+      checksum.Add({some.data(), static_cast<size_t>(got)});
+      at += static_cast<size_t>(got);
+    }
+    sum += checksum.value();
+  });
+  if (failed) return std::nullopt;
+  return sum;
+#else
+  (void)executor;
+  return std::nullopt;
+#endif
 }
 
 std::string MappedFile::Identity() const {

@@ -10,10 +10,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
+#include "encore/executor.h"
 #include "encore/status.h"
 
 namespace encore::inline v0_1::internal {
@@ -67,6 +69,10 @@ class MappedFile {
   // `path` is for the sentence.
   Status CheckUnchanged(const std::string& path,
                         const std::function<bool()>& same_bytes = {}) const;
+
+  // A checksum of all bytes that a mapped file has now, the same with any executor. Makes none of
+  // them this process's memory. Nothing if they cannot be read, or the file was not mapped.
+  std::optional<uint64_t> FileChecksum(const Executor& executor) const;
 
   // A text that differs from that of any other file, and from that of this one after a change: of
   // device, inode, size and times. Empty where that is not certain: for a file that was changed in

@@ -186,7 +186,7 @@ Status PrepareModel(const TextEncoder::Impl& impl, size_t max_tokens, const Exec
                              std::to_string(max_tokens) + " tokens, or a scratch");
     }
   }
-  ENCORE_RETURN_IF_ERROR(impl.model.TouchTables());
+  ENCORE_RETURN_IF_ERROR(impl.model.ReadFiles(executor));
   ENCORE_RETURN_IF_ERROR(compute(TextsOf(impl, max_tokens)));
   return compute({"a"});
 }

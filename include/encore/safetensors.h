@@ -95,7 +95,6 @@ class ENCORE_API SafetensorsFile {
   // The strings under "__metadata__"; empty if there are none.
   const SafetensorsMetadata& metadata() const&;
   const SafetensorsMetadata& metadata() const&& = delete;
-  size_t mapped_bytes() const;  // 0: its bytes are in own memory
 
   // The tensor of this name, or null.
   const SafetensorsEntry* Find(std::string_view tensor) const&;

@@ -377,8 +377,8 @@ class ENCORE_API TextEncoder {
   // ---- Its memory ----------------------------------------------------------------------------
   // Makes the next call of up to max_tokens tokens, of texts of up to 8 bytes a token, as fast as
   // later ones, without new memory or page faults: makes `scratch` or one of those kept large
-  // enough, reads all pages of tables, computes some texts. kInvalidArgument if kept_bytes is too
-  // small for that; the errors of Encode.
+  // enough, reads all pages of tables, computes some texts. It also sums up mapped files, so that
+  // to touch one does no harm. kInvalidArgument if kept_bytes is too small; the errors of Encode.
   Status Prepare(size_t max_tokens, const Executor& executor = {},
                  Scratch* scratch = nullptr) const;
   // Scratch::size_bytes() after that, or a little more; SIZE_MAX: it cannot be had.

@@ -5,7 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstddef>
+#include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -14,6 +17,7 @@
 #include "encore/thread_pool.h"
 #include "engine/base/workspace_use.h"
 #include "tests/support/compare.h"
+#include "tests/support/text_case.h"
 #include "tests/support/text_models.h"
 
 namespace encore {
@@ -139,6 +143,26 @@ TEST(TextPrepareTest, RefusesWhatItCannotKeep) {
   EXPECT_EQ(model->Prepare(0).message(), "max_tokens is 0; wanted at least 1");
   EXPECT_EQ(model->WorkspaceBytes(SIZE_MAX, 1), SIZE_MAX);
   EXPECT_EQ(model->Prepare(SIZE_MAX).code(), ErrorCode::kOutOfMemory);
+}
+
+TEST(TextPrepareTest, ATouchedFileDoesNoHarmAfterIt) {
+  const TextFolder folder;
+  const std::string path = folder.File("model.safetensors");
+  const auto touch = [&](int seconds_ago) {
+    std::filesystem::last_write_time(
+        path, std::filesystem::file_time_type::clock::now() - std::chrono::seconds(seconds_ago));
+  };
+  touch(100);
+  const Result<TextEncoder> model = TextEncoder::Open(folder.path());
+  const Result<TextEncoder> not_prepared = TextEncoder::Open(folder.path());
+  ASSERT_TRUE(model.ok() && not_prepared.ok());
+  ASSERT_TRUE(model->Prepare(40).ok());
+  touch(50);
+  EXPECT_TRUE(model->Encode({"tea"}).ok());
+  EXPECT_TRUE(model->Prepare(40).ok());
+  EXPECT_EQ(not_prepared->Encode({"tea"}).status().code(), ErrorCode::kIo);
+  std::ofstream(path, std::ios::in | std::ios::out | std::ios::binary).put('\0');
+  EXPECT_EQ(model->Encode({"tea"}).status().code(), ErrorCode::kIo);
 }
 
 TEST(TextPrepareTest, MoreTokensAndThreadsNeedMore) {

@@ -79,7 +79,7 @@ void SetCounters(benchmark::State& state, const Samples& samples, const Work& wo
   const double median = samples.SecondsAt(0.5);
   const double best = samples.SecondsAt(0);
   if (work.flops > 0) {
-    state.counters["GFLOP/s"] = work.flops / median * 1e-9;
+    state.counters[OperationsName(work.precision)] = work.flops / median * 1e-9;
     state.counters["best"] = work.flops / best * 1e-9;
     state.counters["peak"] = samples.PeakFlops() * 1e-9;
     state.counters["share"] = samples.Share(work.flops);
@@ -132,7 +132,7 @@ void Measure(benchmark::State& state, int threads, const Work& work,
   }
   samples.Finish();
   SetCounters(state, samples, work);
-  state.counters["threads"] = threads;
+  state.counters["pool_threads"] = threads;  // Google Benchmark has "threads", which is 1
   state.SetLabel(ActiveTarget());
 }
 

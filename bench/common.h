@@ -4,7 +4,8 @@
 // to the FMA peak. main() is in common.cc.
 //
 // A benchmark's counters:
-//  - GFLOP/s: by the median of many samples, each a call or as many as fill 20 us.
+//  - GFLOP/s, of integers GOP/s: by the median of many samples, each a call or as many as fill
+//    20 us.
 //  - best: GFLOP/s of the fastest sample.
 //  - peak: GFLOP/s of multiply-adds of that precision on as many threads, measured every 20 ms
 //  between the samples;
@@ -14,7 +15,7 @@
 //  - best_share: best / the largest peak of the run.
 //  - Gelem/s, GB/s, tokens/s: where they say more, by the median. GB/s counts the weights (cold) or
 //    input and output.
-//  - threads; and the label is the SIMD target.
+//  - pool_threads: of encore; and the label is the SIMD target.
 // The column Time is the mean. On a machine with other work it is the least trustworthy figure and
 // the share the most. Calls longer than the scheduler's time slice (milliseconds) then need
 // --clock=cpu; there best means little, since the system books a thread's time unevenly.

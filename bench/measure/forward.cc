@@ -27,7 +27,7 @@ Result<Tensor> DrawTensor(const Shape& shape, float low, float high) {
 
 size_t CopiesForCold(size_t bytes, size_t l3) {
   if (l3 == 0) l3 = size_t{32} << 20;  // unknown
-  return std::min(4 * l3, kMostColdBytes) / std::max<size_t>(bytes, 1) + 2;
+  return std::min(kColdTimesL3 * l3, kMostColdBytes) / std::max<size_t>(bytes, 1) + 2;
 }
 
 Result<DrawnWeights> DrawWeights(const EncoderConfig& config, const WeightChoices& choices) {

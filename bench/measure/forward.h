@@ -24,12 +24,13 @@ namespace encore::bench {
 Result<Tensor> DrawTensor(const Shape& shape, float low, float high);
 
 // Memory that keeps a copy out of the last-level cache takes this many copies of `bytes` each, used
-// in turn: together they are over four times that cache, as are the buffers that memory's bandwidth
-// is measured with (read.h). A cache keeps some of a walk that is longer than itself: Zen 5's
-// raised the bandwidth by 8 % of such a walk of four times its size, by 15 % of one of twice its
-// size. Of a cache so large that this would be more than kMostColdBytes, it holds a part of them.
+// in turn: together they are over 16 times that cache, as are the buffers that memory's bandwidth
+// is measured with (read.h). A cache keeps some of a walk that is longer than itself: a quarter of
+// one of four times Zen 5's, which raised the bandwidth by as much. Of a cache so large that this
+// would be more than kMostColdBytes, it holds a part of them.
 size_t CopiesForCold(size_t bytes, size_t l3 = Caches().l3);
-inline constexpr size_t kMostColdBytes = size_t{1} << 30;
+inline constexpr size_t kColdTimesL3 = 16;
+inline constexpr size_t kMostColdBytes = size_t{4} << 30;
 
 // Weights of a configuration, as MakeEncoders draws them: the largest matrix serves as all of them,
 // and one row as all biases.

@@ -20,6 +20,11 @@ struct Products {
   bool amx_bf16 = false;
 };
 
+// The unit of products' speed: integers' are no floating-point operations.
+inline const char* OperationsName(Precision precision) {
+  return IsInteger(precision) ? "GOP/s" : "GFLOP/s";
+}
+
 class PeakMeter {
  public:
   // Finds out how long a window must be, on the active SIMD target. Takes over 1 ms.

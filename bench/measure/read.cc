@@ -54,7 +54,7 @@ std::vector<ReadLevel> ReadLevels(int threads) {
   if (caches.l2 > 0) levels.push_back({"L2", caches.l2 / 2, caches.l2 * all});
   const size_t part = caches.l3 / 2 / sharers;
   const size_t memory =
-      std::min(std::max(kLeastMemory, 4 * caches.l3 / sharers), kMostColdBytes / all);
+      std::min(std::max(kLeastMemory, kColdTimesL3 * caches.l3 / sharers), kMostColdBytes / all);
   // Not where nothing could be read from memory alone.
   if (part > 2 * caches.l2 && part < memory / 2) {
     levels.push_back({"L3", part, caches.l3 * all / sharers});
@@ -130,9 +130,13 @@ double ReadMeter::Window(size_t rounds) {
 }
 
 double ReadMeter::Measure() {
-  if (part_ < buffers_[0].size()) {
-    rounds_ = 1;
-  } else if (rounds_ == 0) {
+  if (part_ < buffers_[0].size()) {  // the best of its parts would be luck
+    const size_t parts = buffers_[0].size() / part_;
+    double seconds_of_a_byte = 0;
+    for (size_t i = 0; i < parts; ++i) seconds_of_a_byte += 1 / Window(1);
+    return static_cast<double>(parts) / seconds_of_a_byte;
+  }
+  if (rounds_ == 0) {
     const double bytes =
         static_cast<double>(buffers_[0].size() * buffers_.size() * sizeof(uint32_t));
     Window(1);

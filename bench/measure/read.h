@@ -24,8 +24,8 @@ struct ReadLevel {
 };
 
 // Nearest first. A thread's buffer is half of its L1 or L2, and its part of half of L3; in memory
-// it is four times its part of L3, 64 MiB at the least and, so that a machine with much cache can
-// be measured at all, 1 GiB for all threads together at the most. A level is left out where the
+// it is 16 times its part of L3, 64 MiB at the least and, so that a machine with much cache can
+// be measured at all, 4 GiB for all threads together at the most. A level is left out where the
 // system does not tell its size, and L3 where that part of it is no more than twice L2.
 std::vector<ReadLevel> ReadLevels(int threads);
 
@@ -41,7 +41,7 @@ class ReadMeter {
 
   // Bytes a second of all threads together, now: from the first one's start to the last one's end,
   // the best of some windows of a millisecond, or as long as one round takes. Of a buffer of
-  // 256 MiB or more a window reads one of equal parts of 64 MiB or less, the next window the next.
+  // 256 MiB or more, of all of it once, in windows of equal parts of 64 MiB or less.
   double Measure();
 
  private:

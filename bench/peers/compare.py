@@ -295,9 +295,12 @@ def main(arguments):
     module, options = parse_args(arguments)
     finish = module.begin(options) if hasattr(module, "begin") else None
     rows = []
-    for case in module.cases(options):
-        rows += run_case(options, module, case)
-        say(f"{case.name}, {case.threads} threads: done")
+    try:
+        for case in module.cases(options):
+            rows += run_case(options, module, case)
+            say(f"{case.name}, {case.threads} threads: done")
+    except KeyboardInterrupt:
+        say("interrupted; what was measured before follows")
     if not rows:
         raise SystemExit("compare: nothing was measured")
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),

@@ -350,8 +350,9 @@ def report_row(r):
 def write_report(path, frame, rows, head):
     from pyencore.lab import reports
     busy = 100 * statistics.mean(r["others"] for r in rows) / frame["machine"]["cores"]
-    notes = [f"{key}: {value}" for key, value in head.items()]
-    noise = {**frame["noise"], "notes": frame["noise"]["notes"] + notes, "steal_percent": -1,
-             "busy_percent": busy}
-    report = reports.check({**frame, "noise": noise, "rows": [report_row(r) for r in rows]})
+    settings = [f"{key}: {value}" for key, value in head.items()]
+    report = reports.check({
+        **frame, "run": {**frame["run"], "settings": settings},
+        "noise": {**frame["noise"], "steal_percent": -1, "busy_percent": busy},
+        "rows": [report_row(r) for r in rows]})
     reports.write(path, json.dumps(report, indent=1) + "\n")

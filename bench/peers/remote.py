@@ -8,6 +8,7 @@ import ctypes
 import importlib
 import json
 import os
+import select
 import signal
 import statistics
 import subprocess
@@ -19,6 +20,8 @@ import time
 REST_SECONDS = 0.05
 # A process that was asked to end, and computes, is killed after so long.
 CLOSE_SECONDS = 1
+# One that has not answered after so long hangs: opening a large model takes minutes.
+ANSWER_SECONDS = 600
 
 # A turn during which other processes took more than this part of one core is taken again.
 MAX_OTHERS = 0.05
@@ -83,6 +86,10 @@ class Remote:
             raise
 
     def answer(self):
+        # An answer is written at once: what can be read has a whole line, or is the end.
+        if not select.select([self.process.stdout], [], [], ANSWER_SECONDS)[0]:
+            self.process.kill()
+            raise RemoteError(f"{self.name} did not answer within {ANSWER_SECONDS} s")
         line = self.process.stdout.readline()
         if not line:
             self.process.wait()

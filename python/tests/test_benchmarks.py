@@ -4,6 +4,7 @@ engines agree. No time is judged."""
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -41,6 +42,36 @@ def test_blocks_beside_torch(workload: str, tmp_path: Path) -> None:
     assert len(engines) >= 2, done.stderr
     assert "encore on 1 thread" in engines or workload != "example_32x10"
     assert all(0 < row["seconds"]["min"] <= row["seconds"]["p50"] for row in rows)
+
+
+def test_a_peer_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench/peers"))
+    remote = importlib.import_module("remote")
+    monkeypatch.setattr(remote, "ANSWER_SECONDS", 0.2)
+    with pytest.raises(remote.RemoteError, match=r"peer did not answer within 0\.2 s"):
+        remote.Remote("peer", [sys.executable, "-c", "import time; time.sleep(60)"], None, {})
+
+
+def test_ctrl_c_shows_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench/peers"))
+    compare = importlib.import_module("compare")
+    times = {"min": 1e-3, "p50": 2e-3, "p90": 3e-3, "p99": None, "max": 4e-3}
+
+    def run_case(_options: Any, _module: Any, case: Any) -> Any:
+        if case.name != "minilm_1x16":
+            raise KeyboardInterrupt
+        return [{"case": case, "label": "", "threads": 1, "engine": "encore", "precision": "f32",
+                 "is_base": True, "detail": "", "difference": "", "seconds": times, "ratios": {},
+                 "others": 0.0}]  # fmt: skip
+
+    monkeypatch.setattr(compare, "run_case", run_case)
+    assert compare.main(["layers", "--workload", "minilm_1x16", "minilm_1x128", "--peer", "torch",
+                         "--threads", "1"]) == 0  # fmt: skip
+    output = capsys.readouterr()
+    assert "minilm_1x16" in output.out
+    assert "interrupted" in output.err
 
 
 @pytest.mark.skipif(not has("tokenizers"), reason="tokenizers is not installed")

@@ -179,7 +179,9 @@ def test_a_page_claims_what_was_checked():
     report = synthetic_report(1, threads=(1,), targets=("AVX2",))
     assert "bit for bit" in lab.report_page(report)
     report["rows"][0]["engine"] = "onnxruntime"
+    report["run"]["settings"] = ["rounds: 3"]
     page = lab.report_page(report)
+    assert "<p>rounds: 3</p>" in page  # a text, no warning
     assert "bit for bit" not in page
     assert "bound asks" in page
     assert "base_1x128, 1 layer" in lab.speed(report).as_bytes().decode()

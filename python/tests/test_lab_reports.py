@@ -74,9 +74,11 @@ def test_a_busy_machine_is_named():
     assert sentence.startswith("Other processes took 78 %")
     assert reports.noise_sentences(lab.load(RECORDED / "best.json")) == []
     busy = copy.deepcopy(REPORT)
-    busy["noise"].update(busy_percent=40, steal_percent=3, peak_drift_percent=14)
+    busy["noise"].update(busy_percent=40, steal_percent=3, peak_drift_percent=14,
+                         memory_drift_percent=25)
     sentences = reports.noise_sentences(busy)
-    assert [part in sentences[i] for i, part in enumerate(("40 %", "3.0 %", "14 %"))] == [True] * 3
+    assert [part in sentences[i] for i, part in enumerate(
+        ("40 %", "3.0 %", "14 %", "25 %"))] == [True] * 4
 
 
 @pytest.mark.parametrize(("text", "words"), [

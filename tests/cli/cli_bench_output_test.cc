@@ -64,10 +64,12 @@ TEST_F(CliBenchOutputTest, PrintsMarkdownAndJson) {
   const CliResult table = Encore(arguments);
   ASSERT_EQ(table.status, 0) << table.err;
   EXPECT_TRUE(Has(table.out,
-                  "| workload | precision | threads | weights | of its roof | p50 us | p99 us | "
-                  "tokens/s | GFLOP/s | roof |\n| :--- | :--- | ---: | "))
+                  "| workload | layers | precision | threads | weights | of its roof | p50 us | "
+                  "p99 us | tokens/s | GFLOP/s | roof |\n| :--- | ---: | ---: | "))
       << table.out;
-  EXPECT_TRUE(Has(table.out, "\n| example_32x10 | f32 | 1 | warm | ")) << table.out;
+  EXPECT_TRUE(Has(table.out, "\n| example_32x10 | 1 | f32 | 1 | warm | ")) << table.out;
+  arguments.insert(arguments.end() - 2, {"--precision", "int8"});
+  EXPECT_TRUE(Has(Encore(arguments).out, "| tokens/s | GOP/s |"));
   arguments.back() = "json";
   const CliResult printed = Encore(arguments);
   ASSERT_EQ(printed.status, 0) << printed.err;

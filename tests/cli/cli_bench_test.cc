@@ -146,6 +146,7 @@ TEST_F(CliBenchTest, OneRowHasADriftAndAThreadCountCountsOnce) {
   // On a quiet machine eleven samples may be equal, to the clock's resolution.
   ASSERT_TRUE(report["noise"]["peak_drift_percent"].is_number()) << report["noise"];
   EXPECT_GE(report["noise"]["peak_drift_percent"], 0.0);
+  EXPECT_GE(report["noise"]["memory_drift_percent"], 0.0);
 }
 
 TEST_F(CliBenchTest, WholeModelsAndPaddingAreCountedAsWhatTheyAre) {

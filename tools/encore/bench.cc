@@ -208,7 +208,8 @@ void PrintNoise(std::ostream& out, const ReportNoise& noise) {
   };
   out << "\nNoise: other processes took " << percent(noise.busy_percent)
       << " of all cores' time, the hypervisor " << percent(noise.steal_percent)
-      << "; one thread's peak varied by " << percent(noise.peak_drift_percent) << ".\n";
+      << "; one thread's peak varied by " << percent(noise.peak_drift_percent)
+      << ", memory's bandwidth by " << percent(noise.memory_drift_percent) << ".\n";
   for (const std::string& note : noise.notes) out << note << ".\n";
 }
 
@@ -278,7 +279,7 @@ int RunBench(const BenchOptions& options) {
     measurer.roofs().Measure(count);
   }
   progress.Clear();
-  const BenchTable printed(kind);
+  const BenchTable printed(kind, options.run.precision());
   if (table) {
     if (roofs) PrintRoofs(std::cout, measurer.roofs().roofs());
     printed.PrintHead(std::cout);

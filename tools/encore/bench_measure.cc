@@ -237,7 +237,12 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
     samples.Add(seconds);
   }
   samples.Finish();
-  if (from_memory) memory = std::max(memory, roofs_.MemoryNow(threads));
+  if (from_memory) {
+    const std::vector<double>& beside = visited.memory;
+    visited.memory.push_back(std::max(memory, roofs_.MemoryNow(threads)));
+    const auto visits = static_cast<double>(beside.size());
+    memory = std::accumulate(beside.begin(), beside.end(), 0.0) / visits;
+  }
 
   SetFigures(samples.all(), products, threads, &row);
   row.slots = samples.SlotMedians(kMostSlots);

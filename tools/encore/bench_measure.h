@@ -49,7 +49,7 @@ class BenchMeasurer {
   // Adds a row of the active target and returns it, after roofs().Measure(threads); or, called for
   // the same once more, a further visit to that row. Warm: a call is the workload's layers, the
   // same again and again. Cold: calls take turns among so many copies of them that these exceed the
-  // last-level cache four times. One thread is the calling one, bound to a core meanwhile.
+  // last-level cache 16 times. One thread is the calling one, bound to a core meanwhile.
   //
   // Before the clock starts, the model's first layers are checked on four tokens against the
   // double-precision reference (bench/measure/check.h), and this workload's output must be finite
@@ -91,6 +91,7 @@ class BenchMeasurer {
     size_t row;
     size_t bits;  // a hash of the output, which every visit must have
     bench::Samples samples;
+    std::vector<double> memory = {};  // its bandwidth beside each visit
   };
   std::map<std::string, Visited> visited_;
   std::string made_;  // what encoders_ are

@@ -77,9 +77,7 @@ void BenchRoofs::Measure(int threads) {
 
 double BenchRoofs::MemoryNow(int threads) {
   MemoryMeter& memory = memory_.at(threads);
-  std::vector<double>& samples = roofs_[memory.roof].samples;
-  samples.push_back(memory.meter.Measure());
-  return Largest(samples);
+  return roofs_[memory.roof].samples.emplace_back(memory.meter.Measure());
 }
 
 ReportRowRoof BenchRoofs::Applying(const ReportRow& row, const bench::Samples& samples,
@@ -140,6 +138,11 @@ double BenchRoofs::Watch(const ReportRow& row, bench::Products products, double 
 
 void BenchRoofs::Finish(Report* report) {
   MeasureDrift(kDriftSamples);
+  for (const auto& [threads, memory] : memory_) {
+    bench::BindFor(threads);
+    for (int i = 0; i < kDriftSamples; ++i) (void)MemoryNow(threads);
+  }
+  bench::BindFor(0);
   report->noise.peak_drift_percent = 100 * bench::Spread(drift_);
   for (const auto& [threads, shared] : shared_) {
     if (shared.names.empty()) continue;
@@ -147,12 +150,19 @@ void BenchRoofs::Finish(Report* report) {
         shared.names.size() <= kMostNames
             ? Joined({shared.names.begin(), shared.names.end()})
             : std::to_string(shared.names.size()) + " of " + Counted(shared.watched.size(), "row");
+    const size_t cores = report->machine.cores;
     report->noise.notes.push_back(
-        std::to_string(threads) + " threads had the peak of " + Number(shared.least * threads, 1) +
-        " or little more, so that they shared a core or it was busy: " + rows);
+        std::to_string(threads) + " threads " +
+        (static_cast<size_t>(threads) > cores
+             ? "shared " + Counted(cores, "core")
+             : "together had less than " + Number(kLeastOfPeaks * threads, 1) +
+                   " times the peak of one, as they shared a core or other work had it") +
+        ": " + rows);
   }
   for (const auto& [threads, memory] : memory_) {
     ReportRoof& roof = roofs_[memory.roof];
+    report->noise.memory_drift_percent =
+        std::max(report->noise.memory_drift_percent, 100 * bench::Spread(roof.samples));
     roof.bytes_per_s = Largest(roof.samples);
     if (roof.bytes * static_cast<size_t>(threads) < 2 * report->machine.l3_bytes) {
       report->noise.notes.push_back("L3 holds a part of what " + std::to_string(threads) +
@@ -163,7 +173,8 @@ void BenchRoofs::Finish(Report* report) {
 }
 
 void PrintRoofs(std::ostream& out, const std::vector<ReportRoof>& roofs) {
-  out << "\nRoofs of all threads together: multiply-adds in GFLOP/s, reading in GB/s\n"
+  out << "\nRoofs of all threads together: multiply-adds in GFLOP/s (int8, int4: GOP/s), "
+         "reading in GB/s\n"
       << PadLeft("threads", kNumberWidth);
   std::map<int, std::map<std::string, double>> lines;
   for (const ReportRoof& roof : roofs) {

@@ -34,8 +34,8 @@ class BenchRoofs {
   // not measured yet. Throws Failure.
   void Measure(int threads);
 
-  // After Measure(threads): measures memory's bandwidth once more, and returns the best of all
-  // samples: what other machines on the same memory take lowers a sample, but no roof.
+  // After Measure(threads): memory's bandwidth at this moment. Other machines on the same memory
+  // take their part of it, from the rows as from this.
   double MemoryNow(int threads);
 
   // The roof under which the row's work takes longer: its operations at the peak that was measured

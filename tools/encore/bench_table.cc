@@ -99,11 +99,15 @@ void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>
 }
 
 const std::vector<BenchTable::Column>& BenchTable::Columns() const {
-  static const std::vector<Column> kLayers = {{"workload", 27, false},   {"precision", 10, false},
-                                              {"threads", 7, true},      {"weights", 9, true},
-                                              {"of its roof", 13, true}, {"p50 us", 11, true},
-                                              {"p99 us", 11, true},      {"tokens/s", 11, true},
-                                              {"GFLOP/s", 10, true},     {"roof", 0, false}};
+  const auto of_layers = [](const char* operations) {
+    return std::vector<Column>{
+        {"workload", 27, false}, {"layers", 6, true},  {"precision", 11, true},
+        {"threads", 9, true},    {"weights", 9, true}, {"of its roof", 13, true},
+        {"p50 us", 11, true},    {"p99 us", 11, true}, {"tokens/s", 11, true},
+        {operations, 10, true},  {"roof", 0, false}};
+  };
+  static const std::vector<Column> kLayers = of_layers("GFLOP/s");
+  static const std::vector<Column> kIntegers = of_layers("GOP/s");
   static const std::vector<Column> kTexts = {
       {"model", 27, false},      {"size", 9, true},      {"values", 9, true},
       {"precision", 11, true},   {"threads", 9, true},   {"test", 11, true},
@@ -123,7 +127,7 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
       {"p99 ms", 8, true},    {"max ms", 8, true}};
   switch (kind_) {
     case BenchKind::kLayers:
-      return kLayers;
+      return integers_ ? kIntegers : kLayers;
     case BenchKind::kTexts:
       return kTexts;
     case BenchKind::kLoop:
@@ -140,6 +144,7 @@ std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
   const std::string roof = row.roof ? row.roof->name : "";
   if (!row.model) {
     return {row.workload,
+            std::to_string(row.layers),
             PrecisionOf(row),
             std::to_string(row.threads),
             row.weights,
@@ -179,8 +184,9 @@ void BenchTable::PrintHead(std::ostream& out) const {
         << (kind_ == BenchKind::kTexts
                 ? "A call takes\ntexts from their characters to vectors or scores."
                 : "Warm: the same\nlayers again and again. Cold: the layers of models that "
-                  "together "
-                  "are larger than the caches.\nTokens that only pad count as none.")
+                  "together are larger than the caches.\nTokens are those of so many layers; those "
+                  "that "
+                  "only pad count as none.")
         << " p99: of " << kCallsForP99
         << " calls and more.\n*: the threads had less than their peak, see the notes below.\n\n";
   }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "encore/precision.h"
 #include "tools/encore/report_data.h"
 
 namespace encore::tool {
@@ -25,7 +26,9 @@ enum class BenchKind : uint8_t { kLayers, kTexts, kLoop, kBudget };
 
 class BenchTable {
  public:
-  explicit BenchTable(BenchKind kind) : kind_(kind) {}
+  // Products of integers are no floating-point operations.
+  explicit BenchTable(BenchKind kind, Precision precision = Precision::kF32)
+      : kind_(kind), integers_(IsInteger(precision)) {}
 
   // What the columns mean, and their names.
   void PrintHead(std::ostream& out) const;
@@ -44,6 +47,7 @@ class BenchTable {
   std::vector<std::string> Cells(const ReportRow& row) const;
 
   BenchKind kind_;
+  bool integers_;
 };
 
 }  // namespace encore::tool

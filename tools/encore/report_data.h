@@ -39,10 +39,11 @@ struct ReportRun {
 };
 
 struct ReportNoise {
-  double steal_percent = -1;       // of all cores' time during the run; -1 if unknown, as below
-  double busy_percent = -1;        // of all cores' time, what other processes took
-  double peak_drift_percent = 0;   // (p90 - p10) / median of one thread's f32 peak, best target
-  std::vector<std::string> notes;  // sentences
+  double steal_percent = -1;        // of all cores' time during the run; -1 if unknown, as below
+  double busy_percent = -1;         // of all cores' time, what other processes took
+  double peak_drift_percent = 0;    // (p90 - p10) / median of one thread's f32 peak, best target
+  double memory_drift_percent = 0;  // likewise of memory's bandwidth; the most of a thread count
+  std::vector<std::string> notes;   // sentences
 };
 
 struct ReportRoof {

@@ -129,6 +129,7 @@ std::string ReportJson(const Report& report) {
   json["noise"] = {{"steal_percent", report.noise.steal_percent},
                    {"busy_percent", report.noise.busy_percent},
                    {"peak_drift_percent", report.noise.peak_drift_percent},
+                   {"memory_drift_percent", report.noise.memory_drift_percent},
                    {"notes", report.noise.notes}};
   Json& roofs = json["roofs"] = Json::array();
   for (const ReportRoof& roof : report.roofs) roofs.push_back(RoofJson(roof));

@@ -91,8 +91,9 @@ def merged(parts: Sequence[Report]) -> Report:
 
 def with_noise_of(parts: Sequence[Report]) -> Report:
     """The first of several runs, with the most noise of all."""
-    noise = {name: max(part["noise"][name] for part in parts)
-             for name in ("steal_percent", "busy_percent", "peak_drift_percent")}
+    names = ("steal_percent", "busy_percent", "peak_drift_percent", "memory_drift_percent")
+    noise = {name: max(part["noise"][name] for part in parts) for name in names
+             if all(name in part["noise"] for part in parts)}
     # A note of several runs is told once: its sentence, without the rows behind the colon.
     told = [(note.split(": ")[0], note) for part in parts for note in part["noise"]["notes"]]
     counts = collections.Counter(sentence for sentence, _ in told)

@@ -124,7 +124,8 @@ def _head(report: Report) -> Section:
         "Time of all cores that other processes took: "
         f"{reports.percent_text(noise['busy_percent'])}, other virtual machines: "
         f"{reports.percent_text(noise['steal_percent'])}. Drift of one core's peak in the course "
-        f"of the run: {reports.percent_text(noise['peak_drift_percent'])}."),
+        f"of the run: {reports.percent_text(noise['peak_drift_percent'])}.",
+        *(["; ".join(run["settings"])] if "settings" in run else [])),
         warnings=reports.noise_sentences(report))
 
 

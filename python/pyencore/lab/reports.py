@@ -308,4 +308,7 @@ def noise_sentences(report: Report) -> list[str]:
     if noise["peak_drift_percent"] > MUCH_DRIFT:
         sentences.append(f"The peak of one core moved by {noise['peak_drift_percent']:.0f} % in "
                          "the course of the run: clocks changed, or the core was shared.")
+    if noise.get("memory_drift_percent", 0) > MUCH_DRIFT:
+        sentences.append(f"Memory's bandwidth moved by {noise['memory_drift_percent']:.0f} % in "
+                         "the course of the run: other programs or machines had a part of it.")
     return sentences

@@ -243,7 +243,7 @@ TEST(BenchTable, MarksRowsWhoseThreadsShareACore) {
 
 // A warning that holds for many rows is one line with their number; of few rows it names them.
 TEST(BenchRoofs, OneNoteForAllRowsThatShareACore) {
-  const auto note = [](int rows) {
+  const auto note = [](int rows, size_t cores) {
     tool::BenchRoofs roofs;
     tool::ReportRow row;
     row.threads = 2;
@@ -255,12 +255,15 @@ TEST(BenchRoofs, OneNoteForAllRowsThatShareACore) {
     row.workload = "free";
     EXPECT_GT(roofs.Watch(row, {}, 1e18), tool::kLeastOfPeaks);
     tool::Report report;
+    report.machine.cores = cores;
     roofs.Finish(&report);
     EXPECT_EQ(report.noise.notes.size(), 1u);
     return report.noise.notes.at(0);
   };
-  EXPECT_NE(note(39).find("it was busy: 39 of 40 rows"), std::string::npos) << note(39);
-  EXPECT_NE(note(2).find("load0  f32 on , load1  f32 on "), std::string::npos) << note(2);
+  EXPECT_TRUE(note(39, 2).ends_with("shared a core or other work had it: 39 of 40 rows"))
+      << note(39, 2);
+  EXPECT_TRUE(note(2, 2).ends_with("had it: load0  f32 on , load1  f32 on ")) << note(2, 2);
+  EXPECT_EQ(note(39, 1), "2 threads shared 1 core: 39 of 40 rows");
 }
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))

@@ -63,8 +63,12 @@ class CoreMask {
  public:
   // The highest core of the mask, since interrupts tend to go to the lowest; -1 if unknown.
   int Last() const {
+    size_t left = all_.count();
     int core = -1;
-    for (size_t left = all_.count(); left > 0;) left -= all_.Has(++core) ? 1 : 0;
+    while (left > 0) {
+      ++core;
+      if (all_.Has(core)) --left;
+    }
     return core;
   }
 

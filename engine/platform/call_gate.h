@@ -10,6 +10,7 @@
 #include <chrono>
 
 #include "encore/executor.h"
+#include "encore/export.h"
 #include "encore/status.h"
 
 namespace encore::inline v0_1::internal {
@@ -17,7 +18,7 @@ namespace encore::inline v0_1::internal {
 class WorkerThreads;
 
 // Of one call with this executor: Executor::WithStop, WithDeadline and InBackground.
-class CallGate {
+class ENCORE_API CallGate {
  public:
   explicit CallGate(const Executor& executor);
   // Whether it is ever shut.

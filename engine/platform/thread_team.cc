@@ -211,8 +211,10 @@ bool RunUnevenly(const Executor& executor) {
 Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe) {
   threads = std::clamp(threads, 1, executor.threads());
   CallGate gate(executor);
-  RunOnThreads(executor, threads,
-               {fn, recipe, gate.IsWanted() ? &gate : nullptr, CallMeter::Current()});
+  // Tasks may make calls of their own, on this thread too: they count as the task.
+  CallMeter* const meter = CallMeter::Current();
+  const CallMeter::Scope unmeasured(nullptr);
+  RunOnThreads(executor, threads, {fn, recipe, gate.IsWanted() ? &gate : nullptr, meter});
   return gate.status();
 }
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "encore/executor.h"
+#include "encore/export.h"
 #include "encore/status.h"
 #include "engine/platform/call_gate.h"
 #include "engine/platform/call_meter.h"
@@ -82,7 +83,7 @@ class Team {
 
   Team(StageThreads* stages, int threads, CallGate* gate, CallMeter* meter)
       : stages_(stages), threads_(threads), gate_(gate), meter_(meter) {}
-  void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
+  ENCORE_API void ForEachRange(size_t count, StageBoard::Order order, StageFn fn, const void* task);
 
   StageThreads* stages_;  // null if there is one thread
   int threads_;
@@ -95,7 +96,8 @@ class Team {
 bool RunUnevenly(const Executor& executor);
 
 using RecipeFn = void (*)(const void* recipe, Team& team);
-Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn, const void* recipe);
+ENCORE_API Status RunTeamErased(const Executor& executor, int threads, RecipeFn fn,
+                                const void* recipe);
 
 // Runs recipe(Team&) on one thread, with `threads` of the executor's threads or fewer to share its
 // stages, and returns when no thread of this call runs a task of it any more. The stages of a

@@ -214,8 +214,8 @@ void WorkerThreads::WakeChildren(LentThreads& lent, int thread) {
     std::atomic<uint32_t>& asleep = workers_[static_cast<size_t>(child - 1)]->asleep;
     if (asleep.load(std::memory_order_seq_cst) != 0) {
       if (!background || HasACore(child)) StoreAndWake(asleep, uint32_t{0});
-    } else if (background && HasUrgentCalls()) {
-      WakeChildren(lent, child);  // it may be at work for the urgent call for long
+    } else if (background ? HasUrgentCalls() : StageBoard::IsOpen(background_.board_.number())) {
+      WakeChildren(lent, child);  // it may be at work for the other call for long
     }
   }
 }

@@ -185,6 +185,10 @@ Status PrepareModel(const TextEncoder::Impl& impl, size_t max_tokens, const Exec
                              "; wanted at least " + std::to_string(bytes) + " for " +
                              std::to_string(max_tokens) + " tokens, or a scratch");
     }
+    // Else what others left here might take its place.
+    if (scratch == nullptr && bytes > impl.scratch.max_idle_bytes() - impl.scratch.idle_bytes()) {
+      impl.scratch.Trim();
+    }
   }
   ENCORE_RETURN_IF_ERROR(impl.model.ReadFiles(executor));
   ENCORE_RETURN_IF_ERROR(compute(TextsOf(impl, max_tokens)));

@@ -217,6 +217,7 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
     watch->AddDone(i % kBatch + 1, tokens_of_batch);
     tokens_of_batch = 0;
   }
+  if (watch->WantsBytes()) watch->NoteBytes(scratch->size_bytes());
   return {};
 }
 

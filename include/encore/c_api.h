@@ -101,7 +101,7 @@ typedef struct encore_call_options {
   size_t size;               // sizeof(encore_call_options)
   const encore_stop* stop;   // NULL: none. Once it is set: ENCORE_CANCELLED
   double seconds;            // of this call at most, then ENCORE_DEADLINE_EXCEEDED; 0: any number
-  encore_call_stats* stats;  // filled, also where the call fails; NULL: none. Since version 8
+  encore_call_stats* stats;  // filled once it computes, also where it fails; or NULL. Since 8
   // As EncodeOptions::progress. Since version 8.
   void (*progress)(void* context, const encore_call_progress* progress);
   void* progress_context;

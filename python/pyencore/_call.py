@@ -6,7 +6,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from pyencore import _core
@@ -95,15 +95,20 @@ class Call:
         characters = _SHORT_CHARACTERS + 1
         if known:
             characters = sum(len(text) for list_ in known for text in list_)
-        if bar is None:
+        own = self._given[3]
+        if bar is None and (own is None or not known):
             yield self.watch(characters)
             return
-        own = self._given[3]
 
         def progress(done: int, all_texts: int, tokens: int, all_tokens: int) -> None:
-            bar.update(done - bar.n)
+            if bar is not None:
+                bar.update(done - bar.n)
             if own is not None:
-                own(done, all_texts, tokens, all_tokens)
+                own(done, len(known[0]) if known else all_texts, tokens, all_tokens)
 
-        with bar:
+        with nullcontext() if bar is None else bar:
             yield self.watch(characters, progress)
+
+    def unseen(self) -> Call:
+        """The same without progress and stats, for a second call on the same texts."""
+        return Call(*self._given[:3])

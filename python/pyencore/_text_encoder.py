@@ -316,16 +316,18 @@ class TextEncoder(Retriever):
         self, inputs: Inputs, prompt: str, width: int, tensors: bool, call: Call
     ) -> Any:
         texts, single = texts_of("inputs", inputs)
-        with call.watched(False, texts) as watch:
-            found = [self._features_of(text, prompt, width, tensors, watch) for text in texts]
+        with call.watched(False, texts) as watch, call.unseen().watched(False, texts) as again:
+            found = [
+                self._features_of(text, prompt, width, tensors, watch, again) for text in texts
+            ]
         return found[0] if single else found
 
     def _features_of(
-        self, inputs: str, prompt: str, width: int, tensors: bool, watch: Any
+        self, inputs: str, prompt: str, width: int, tensors: bool, watch: Any, again: Any
     ) -> dict[str, Any]:
         row = np.empty(width, np.float32)
         self._core.encode_one(inputs, row, prompt, None, width, self._max_length, watch)
-        token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length, watch)
+        token_vectors = self._core.encode_tokens(inputs, prompt, self._max_length, again)
         tokens = self.tokenize((prompt or "") + inputs)
         features: dict[str, Any] = {name: rows[0] for name, rows in tokens.items()}
         features |= {"token_embeddings": token_vectors, "sentence_embedding": row}

@@ -39,6 +39,21 @@ std::string Shown(const encore::CallStats& stats) {
          ", scratch_bytes=" + std::to_string(stats.scratch_bytes) + ")";
 }
 
+// function(arguments ...).
+template <typename... Arguments>
+nb::object Called(const nb::object& function, Arguments... arguments) {
+  const nb::tuple given = nb::make_tuple(arguments...);
+  PyObject* const result = CallPython(function.ptr(), given.ptr());
+  if (result == nullptr) throw nb::python_error();
+  return nb::steal(result);
+}
+
+bool IsTrue(const nb::object& object) {
+  const int is_true = PyObject_IsTrue(object.ptr());
+  if (is_true < 0) throw nb::python_error();
+  return is_true != 0;
+}
+
 }  // namespace
 
 Watch::Watch(nb::object cancel, std::optional<double> seconds, bool background, nb::object progress,
@@ -103,7 +118,7 @@ void Watch::Look() {
   if (error_) return;
   try {
     if (signals_ && PyErr_CheckSignals() != 0) throw nb::python_error();
-    if (event_.is_valid() && nb::cast<bool>(event_())) end_.store(true, std::memory_order_relaxed);
+    if (event_.is_valid() && IsTrue(Called(event_))) end_.store(true, std::memory_order_relaxed);
     CallProgressFunction();
   } catch (...) {
     error_ = std::current_exception();
@@ -119,8 +134,8 @@ void Watch::CallProgressFunction() {
   }
   if (!news) return;
   last_ = *news;
-  progress_(before_.texts + last_.texts, before_.all_texts + last_.all_texts,
-            before_.tokens + last_.tokens, before_.all_tokens + last_.all_tokens);
+  Called(progress_, before_.texts + last_.texts, before_.all_texts + last_.all_texts,
+         before_.tokens + last_.tokens, before_.all_tokens + last_.all_tokens);
 }
 
 void Watch::GoOn() {

@@ -14,6 +14,7 @@
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <utility>
 
@@ -81,19 +82,30 @@ class Watch {
     Look();
     if (error_) std::rethrow_exception(error_);
     std::optional<decltype(work())> result;
+    std::exception_ptr failure;
     is_done_ = false;
-    std::thread thread([&] {
-      result.emplace(work());
-      const std::lock_guard lock(mutex_);
-      is_done_ = true;
-      changed_.notify_one();
-    });
+    std::thread thread;
+    try {
+      thread = std::thread([&] {
+        try {
+          result.emplace(work());
+        } catch (...) {
+          failure = std::current_exception();
+        }
+        const std::lock_guard lock(mutex_);
+        is_done_ = true;
+        changed_.notify_one();
+      });
+    } catch (const std::system_error&) {
+      return WithoutGil(work);  // the system makes no more threads: nothing is looked at meanwhile
+    }
     while (!Wait()) Look();
     {
       const ReleasedGil released;
       thread.join();
     }
     Look();
+    if (failure) std::rethrow_exception(failure);
     if (error_) std::rethrow_exception(error_);
     return *std::move(result);
   }

@@ -24,4 +24,12 @@ void TakeGilBack(PyThreadState* state) {
   pthread_cleanup_pop(0);
 }
 
+PyObject* CallPython(PyObject* function, PyObject* arguments) {
+  PyObject* result = nullptr;
+  pthread_cleanup_push(&SleepForEver, nullptr);
+  result = PyObject_Call(function, arguments, nullptr);
+  pthread_cleanup_pop(0);
+  return result;
+}
+
 }  // namespace pyencore

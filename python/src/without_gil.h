@@ -16,6 +16,9 @@ namespace pyencore {
 // works with stays alive, as its Python frames do.
 void TakeGilBack(PyThreadState* state);
 
+// PyObject_Call, by whose Python code such a thread may be met as well.
+PyObject* CallPython(PyObject* function, PyObject* arguments);
+
 class ReleasedGil {
  public:
   ReleasedGil() : state_(PyEval_SaveThread()) {}

@@ -56,7 +56,7 @@ class TextCalls {
              bench::WallSeconds() - start < std::min(seconds, kMaxWarmUpSeconds));
     const double call = (bench::WallSeconds() - start) / static_cast<double>(calls);
     const double frame = loop.hz > 0 ? 1.0 / loop.hz : call + bench::kControlSeconds;
-    loop.frames = std::max(loop.frames, static_cast<size_t>(seconds / frame));
+    loop.frames = std::max(loop.frames, static_cast<size_t>(seconds / frame + 0.5));
     return bench::RunFrames(loop, [&](size_t i) { Run(texts, i, max_length); });
   }
 
@@ -123,9 +123,9 @@ class TokenSearch {
 };
 
 std::string NameOf(const Deadline& deadline, size_t texts) {
-  if (deadline.budget) return "within " + Number(*deadline.budget * 1e3, 3) + " ms";
-  return Counted(texts, "text") + ", " +
-         (deadline.hz > 0 ? std::to_string(deadline.hz) + " Hz" : "back to back");
+  const std::string rhythm = deadline.hz > 0 ? std::to_string(deadline.hz) + " Hz" : "back to back";
+  if (deadline.budget) return "within " + Number(*deadline.budget * 1e3, 3) + " ms, " + rhythm;
+  return Counted(texts, "text") + ", " + rhythm;
 }
 
 }  // namespace

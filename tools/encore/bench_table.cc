@@ -47,7 +47,7 @@ std::string MillisecondsOf(const std::optional<double>& seconds) {
 std::string TokensOf(const ReportRow& row) {
   const ReportBudget& budget = *row.budget;
   if (!budget.fits) return "none";
-  const std::string tokens = std::to_string(row.tokens);
+  std::string tokens = std::to_string(row.tokens);
   if (budget.max_length == 0) return tokens;
   return row.tokens >= budget.max_length ? tokens + ", all"
                                          : tokens + " of " + std::to_string(budget.max_length);

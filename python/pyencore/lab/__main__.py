@@ -146,7 +146,7 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
     if args.report and (args.json or args.quick):
         raise LabError("--json and --quick are for measuring, and a report was given")
     _want_outputs(args, [args.report])
-    kept = f"{args.json or args.out or args.figures}.kept"
+    kept = f"{args.json or args.out or str(args.figures).rstrip('/')}.kept"
     report = (reports.load(args.report) if args.report else
               measure.everything(measure.find_encore(args.encore), args.quick, _tell, kept))
     if args.json:
@@ -261,8 +261,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pyencore.lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("pyencore.lab: interrupted; the same `report` command goes on where it was",
-              file=sys.stderr)
+        goes_on = "; the same command goes on where it was" if given[:1] == ["report"] else ""
+        print(f"pyencore.lab: interrupted{goes_on}", file=sys.stderr)
         return 130
     return 0
 

@@ -136,6 +136,7 @@ void ExpectStats(
   EXPECT_EQ(seen.back().tokens, seen.back().all_tokens);
   EXPECT_EQ(seen.back().tokens, stats.tokens);
   EXPECT_GT(stats.tokens, 0u);
+  EXPECT_GT(stats.scratch_bytes, 0u);
 }
 
 template <typename Options>
@@ -188,6 +189,22 @@ TEST(CallStatsTest, OfEveryCallOfAnEncoder) {
   ASSERT_TRUE(late.ok()) << late.status();
   ExpectStats("multi vectors", 40, true,
               ENCORE_CALL(EncodeOptions, late->Encode(texts, options, TextTask::kDocument)));
+}
+
+// The head's tasks make products of their own, whose time is not waited for.
+TEST(CallStatsTest, NestedProductsCountOnce) {
+  const TextEncoder masked = OpenOrFail(FolderOf("splade_bert"), {.language_head = true});
+  const std::vector<std::string> texts = ManyTexts(100);
+  for (const auto& [name, executor] : Executors()) {
+    SCOPED_TRACE(name);
+    CallStats stats;
+    const Clock::time_point begin = Clock::now();
+    ASSERT_TRUE(masked.EncodeSparse(texts, {.executor = executor, .stats = &stats}).ok());
+    const int64_t wall =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+    EXPECT_GE(stats.waiting, 0);
+    EXPECT_LT(stats.pooling, wall);
+  }
 }
 
 TEST(CallStatsTest, WithoutLayersThereIsNoTimeInThem) {

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "engine/base/guarded.h"
+#include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
@@ -127,12 +128,20 @@ void PrepareTexts(const TextEncoder::Impl& impl, size_t tokens, const ScratchSiz
 // Bytes of a scratch for so many tokens.
 Result<size_t> BytesOf(const TextEncoder::Impl& impl, size_t tokens, int threads) {
   ENCORE_ASSIGN_OR_RETURN(const ScratchSizes sizes, SizesOf(impl, tokens, threads));
-  CallScratch texts;
-  PrepareTexts(impl, tokens, sizes, threads, &texts);
+  CallScratch shared;
+  PrepareTexts(impl, tokens, sizes, 0, &shared);
+  CallScratch with_one;  // of the threads
+  PrepareTexts(impl, tokens, sizes, 1, &with_one);
+  const size_t of_one = with_one.size_bytes() - shared.size_bytes();
   // What a TokenStore keeps of tokens whose places are asked for.
   constexpr size_t kOfPlace = sizeof(int32_t) + sizeof(uint8_t) + sizeof(ByteRange);
   const size_t places = impl.model.labels_tokens() ? sizes.tokens * kOfPlace : 0;
-  return texts.size_bytes() + sizes.bytes() + places;
+  size_t bytes = 0;
+  if (!CheckedMul(of_one, static_cast<size_t>(threads), &bytes) ||
+      !CheckedAdd(bytes, shared.size_bytes() + sizes.bytes() + places, &bytes)) {
+    return OutOfMemory();
+  }
+  return bytes;
 }
 
 // Texts of words of one letter, which are a token each, of so many tokens in all.

@@ -5,6 +5,7 @@
 #include "tools/encore/bench_deadline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <charconv>
 #include <numeric>
 #include <span>
@@ -56,7 +57,7 @@ class TextCalls {
              bench::WallSeconds() - start < std::min(seconds, kMaxWarmUpSeconds));
     const double call = (bench::WallSeconds() - start) / static_cast<double>(calls);
     const double frame = loop.hz > 0 ? 1.0 / loop.hz : call + bench::kControlSeconds;
-    loop.frames = std::max(loop.frames, static_cast<size_t>(seconds / frame + 0.5));
+    loop.frames = std::max(loop.frames, static_cast<size_t>(std::lround(seconds / frame)));
     return bench::RunFrames(loop, [&](size_t i) { Run(texts, i, max_length); });
   }
 

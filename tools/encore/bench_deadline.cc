@@ -5,8 +5,8 @@
 #include "tools/encore/bench_deadline.h"
 
 #include <algorithm>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 #include <span>
 #include <system_error>

@@ -224,8 +224,9 @@ TEST(CallStatsTest, ProgressMayStopTheCall) {
   const TextFolder folder;
   const TextEncoder model = OpenOrFail(folder.path());
   const std::vector<std::string> texts = ManyTexts(200);
-  for (const auto& [name, executor] : Executors()) {
-    SCOPED_TRACE(name);
+  for (const auto& named : Executors()) {
+    const Executor& executor = named.second;
+    SCOPED_TRACE(named.first);
     std::atomic<bool> stop = false;
     CallStats stats;
     size_t calls = 0;

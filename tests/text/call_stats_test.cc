@@ -225,8 +225,8 @@ TEST(CallStatsTest, ProgressMayStopTheCall) {
   const TextEncoder model = OpenOrFail(folder.path());
   const std::vector<std::string> texts = ManyTexts(200);
   for (const auto& named : Executors()) {
-    const Executor& executor = named.second;
-    SCOPED_TRACE(named.first);
+    const Executor& executor = named.executor;
+    SCOPED_TRACE(named.name);
     std::atomic<bool> stop = false;
     CallStats stats;
     size_t calls = 0;

@@ -124,7 +124,7 @@ TEST_F(CApiCallsTest, ThreadsHaveANameCoresAndAStart) {
 #if defined(__linux__)
   EXPECT_EQ(started.name, "embed");
 #endif
-  const int32_t cores[] = {1 << 20};
+  const int32_t cores[] = {1 << 20, 0};
   encore_model* none = nullptr;
   options.cores = cores;
   options.core_count = 1;

@@ -72,7 +72,11 @@ std::string WeightFiles::Identity() const {
 Status WeightFiles::CheckUnchanged(const Executor& executor) const {
   for (size_t i = 0; i < files_.size(); ++i) {
     const FileBytes& bytes = *bytes_[i];
-    const auto same = [&] { return bytes.file.FileChecksum(executor) == bytes.checksum.load(); };
+    const auto same = [&]() -> Result<bool> {
+      ENCORE_ASSIGN_OR_RETURN(const uint64_t now,
+                              bytes.file.FileChecksum(files_[i].name(), executor));
+      return now == bytes.checksum.load();
+    };
     ENCORE_RETURN_IF_ERROR(bytes.noted ? bytes.file.CheckUnchanged(files_[i].name(), same)
                                        : bytes.file.CheckUnchanged(files_[i].name()));
   }
@@ -82,12 +86,12 @@ Status WeightFiles::CheckUnchanged(const Executor& executor) const {
 Status WeightFiles::NoteBytes(const Executor& executor) const {
   for (size_t i = 0; i < files_.size(); ++i) {
     FileBytes* const bytes = bytes_[i].get();
-    if (bytes->noted) continue;
-    const std::optional<uint64_t> checksum = bytes->file.FileChecksum(executor);
-    if (!checksum) continue;
+    if (bytes->noted || bytes->file.mapped_bytes() == 0) continue;
+    ENCORE_ASSIGN_OR_RETURN(const uint64_t checksum,
+                            bytes->file.FileChecksum(files_[i].name(), executor));
     // The bytes were those of the opening until here: only now may they be what others are.
     ENCORE_RETURN_IF_ERROR(bytes->file.CheckUnchanged(files_[i].name()));
-    bytes->checksum = *checksum;
+    bytes->checksum = checksum;
     bytes->noted = true;
   }
   return CheckUnchanged(executor);

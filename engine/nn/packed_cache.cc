@@ -159,12 +159,17 @@ enum class Check {
 };
 struct Found {
   std::optional<MappedFile> file = {};  // a valid one
-  std::function<bool(const Executor&)> same_bytes = {};
+  std::function<Result<bool>(const Executor&)> same_bytes = {};
   std::string why_not = {};  // why the file there is not used; it may be replaced
   std::string refused = {};  // why it is neither used nor replaced
   bool same_identity = false;
   bool compared = false;  // all panels
 };
+
+// At opening, which is not stopped.
+uint64_t ChecksumOfAll(const EncoderOptions& options, std::span<const std::byte> panels) {
+  return *ChecksumInPieces(options.executor.WithoutStop(), panels);
+}
 
 // If there is a valid file, reads the matrices' vectors from it. own: for kOwn, HeadNumbers::head
 // of the file written.
@@ -191,7 +196,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
   // Another process may have written other vectors since then: they must not replace ours.
   if (check == Check::kOwn && (!same_identity || numbers.head != *own)) return {};
   const std::span<const std::byte> panels = file->bytes().subspan(cache.panels);
-  if (!options.cache.trust && numbers.panels != ChecksumInPieces(options.executor, panels)) {
+  if (!options.cache.trust && numbers.panels != ChecksumOfAll(options, panels)) {
     return damaged();
   }
   const bool all = check == Check::kAll || (check == Check::kIdentity && !same_identity);
@@ -205,11 +210,13 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
       vectors += v.size_bytes();
     }
   }
-  const auto same_bytes = [cache, data, panels, head = numbers.head](const Executor& executor) {
+  const auto same_bytes = [cache, data, panels,
+                           head = numbers.head](const Executor& executor) -> Result<bool> {
     HeadNumbers now;
     std::memcpy(&now, data + cache.description.size(), sizeof now);
-    return now.head == head && head == cache.ChecksumOfHead(data) &&
-           now.panels == ChecksumInPieces(executor, panels);
+    if (now.head != head || head != cache.ChecksumOfHead(data)) return false;
+    ENCORE_ASSIGN_OR_RETURN(const uint64_t sum, ChecksumInPieces(executor, panels));
+    return now.panels == sum;
   };
   return {.file = *std::move(file),
           .same_bytes = same_bytes,
@@ -234,8 +241,7 @@ Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options
       vectors += v.size_bytes();
     }
   }
-  HeadNumbers numbers = {.identity = cache.identity,
-                         .panels = ChecksumInPieces(options.executor, panels)};
+  HeadNumbers numbers = {.identity = cache.identity, .panels = ChecksumOfAll(options, panels)};
   std::byte* const numbers_place = head.data() + cache.description.size();
   std::memcpy(head.data(), cache.description.data(), cache.description.size());
   std::memcpy(numbers_place, &numbers, sizeof numbers);

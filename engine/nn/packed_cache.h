@@ -35,11 +35,12 @@ struct PackedPanels {
   Status CheckUnchanged(const Executor& executor) const;
 
   AlignedBuffer<std::byte> own;
-  std::optional<MappedFile> file;                   // in place of `own`
-  std::string path;                                 // of the file
-  std::function<bool(const Executor&)> same_bytes;  // whether the file has those it was opened with
-  size_t bytes = 0;                                 // of the panels
-  std::string cache_use;                            // see Encoder::cache_use
+  std::optional<MappedFile> file;  // in place of `own`
+  std::string path;                // of the file
+  // Whether the file has those it was opened with.
+  std::function<Result<bool>(const Executor&)> same_bytes;
+  size_t bytes = 0;       // of the panels
+  std::string cache_use;  // see Encoder::cache_use
 };
 
 // Gives all matrices their panels: from the cache, or packed and then written to the cache. The

@@ -9,19 +9,20 @@
 
 #include "engine/base/checksum.h"
 #include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1::internal {
 
-uint64_t ChecksumInPieces(const Executor& executor, std::span<const std::byte> bytes) {
+Result<uint64_t> ChecksumInPieces(const Executor& executor, std::span<const std::byte> bytes) {
   constexpr size_t kPiece = size_t{1} << 20;
   std::vector<uint64_t> pieces(DivCeil(bytes.size(), kPiece));
-  (void)RunTeam(executor.WithoutStop(), [&](Team& team) {
+  ENCORE_RETURN_IF_ERROR(RunTeam(executor, [&](Team& team) {
     team.ForEach(pieces.size(), [&](size_t i, int /*thread*/) {
       const size_t begin = i * kPiece;
       pieces[i] = ChecksumOf(bytes.subspan(begin, std::min(kPiece, bytes.size() - begin)));
     });
-  });
+  }));
   return ChecksumOf(std::as_bytes(std::span(pieces)));
 }
 

@@ -10,12 +10,13 @@
 #include <span>
 
 #include "encore/executor.h"
+#include "encore/status.h"
 
 namespace encore::inline v0_1::internal {
 
-// ChecksumOf the checksums of pieces of 1 MiB, in their order. The same with any executor. Throws
-// std::bad_alloc.
-uint64_t ChecksumInPieces(const Executor& executor, std::span<const std::byte> bytes);
+// ChecksumOf the checksums of pieces of 1 MiB, in their order. The same with any executor, by which
+// it may be stopped. Throws std::bad_alloc.
+Result<uint64_t> ChecksumInPieces(const Executor& executor, std::span<const std::byte> bytes);
 
 }  // namespace encore::internal
 

@@ -114,7 +114,7 @@ void MappedFile::PreferLargePages() const {
 }
 
 Status MappedFile::CheckUnchanged(const std::string& path,
-                                  const std::function<bool()>& same_bytes) const {
+                                  const std::function<Result<bool>()>& same_bytes) const {
 #if ENCORE_HAVE_DESCRIPTORS
   const ReleaseFileMemory& mapping = memory_.get_deleter();
   struct stat info = {};
@@ -137,42 +137,40 @@ Status MappedFile::CheckUnchanged(const std::string& path,
     }
     compared = now.changed;
     settled = now.settled;
-    if (!same_bytes()) return Changed(path, "other bytes, wanted those it had");
+    ENCORE_ASSIGN_OR_RETURN(const bool is_same, same_bytes());
+    if (!is_same) return Changed(path, "other bytes, wanted those it had");
   }
 #endif
   return {};
 }
 
-std::optional<uint64_t> MappedFile::FileChecksum(const Executor& executor) const {
+Result<uint64_t> MappedFile::FileChecksum(const std::string& path, const Executor& executor) const {
+  std::atomic<uint64_t> sum = 0;  // of the pieces' checksums, each by another seed
 #if ENCORE_HAVE_DESCRIPTORS
   const ReleaseFileMemory& mapping = memory_.get_deleter();
-  if (!mapping.mapped) return std::nullopt;
   constexpr size_t kPiece = size_t{1} << 20;
-  std::atomic<uint64_t> sum = 0;  // of the pieces' checksums, each by another seed
-  std::atomic<bool> failed = false;
-  (void)RunParallel(executor.WithoutStop(), DivCeil(mapping.size, kPiece), [&](size_t i) {
+  std::atomic<int> error = 0;
+  const auto add_piece = [&](size_t i) {
     std::array<std::byte, size_t{16} << 10> some;
     Checksum checksum(i);
     const size_t end = std::min(mapping.size, (i + 1) * kPiece);
-    for (size_t at = i * kPiece; at < end && !failed;) {
+    for (size_t at = i * kPiece; at < end && error == 0;) {
       const ssize_t got = ::pread(mapping.descriptor, some.data(), std::min(some.size(), end - at),
                                   static_cast<off_t>(at));
       if (got < 0 && errno == EINTR) continue;
-      if (got <= 0) {
-        failed = true;
-        break;
-      }
+      if (got < 0) error = errno;
+      if (got <= 0) break;  // 0: it was shortened
       checksum.Add({some.data(), static_cast<size_t>(got)});
       at += static_cast<size_t>(got);
     }
     sum += checksum.value();
-  });
-  if (failed) return std::nullopt;
-  return sum;
+  };
+  ENCORE_RETURN_IF_ERROR(RunParallel(executor, DivCeil(mapping.size, kPiece), add_piece));
+  if (error != 0) return SystemError(path, "cannot be read", error);
 #else
-  (void)executor;
-  return std::nullopt;
+  (void)path, (void)executor;
 #endif
+  return sum.load();
 }
 
 std::string MappedFile::Identity() const {

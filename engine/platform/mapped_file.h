@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -65,14 +64,15 @@ class MappedFile {
   // from one that was shortened would end the process. Others can do that between this call and the
   // reading; what it finds are copies and downloads over a file that is in use. A file of the same
   // size is no error where same_bytes() says that it has the bytes it had: it was touched, not
-  // written to. That is asked again in the two seconds after a change (times may be that coarse).
-  // `path` is for the sentence.
+  // written to. An error of same_bytes is returned. That is asked again in the two seconds after a
+  // change (times may be that coarse). `path` is for the sentence.
   Status CheckUnchanged(const std::string& path,
-                        const std::function<bool()>& same_bytes = {}) const;
+                        const std::function<Result<bool>()>& same_bytes = {}) const;
 
-  // A checksum of all bytes that a mapped file has now, the same with any executor. Makes none of
-  // them this process's memory. Nothing if they cannot be read, or the file was not mapped.
-  std::optional<uint64_t> FileChecksum(const Executor& executor) const;
+  // A checksum of all bytes that a mapped file has now, the same with any executor, by which it may
+  // be stopped. Makes none of them this process's memory. kIo if they cannot be read; `path` is for
+  // the sentence.
+  Result<uint64_t> FileChecksum(const std::string& path, const Executor& executor) const;
 
   // A text that differs from that of any other file, and from that of this one after a change: of
   // device, inode, size and times. Empty where that is not certain: for a file that was changed in

@@ -29,8 +29,8 @@ UrgentCall::UrgentCall(WorkerThreads* workers, int cores) : workers_(workers), c
 
 UrgentCall::~UrgentCall() {
   if (workers_ == nullptr) return;
-  workers_->urgent_cores_.fetch_sub(cores_, std::memory_order_relaxed);
   --urgent_depth;
+  workers_->GiveBackCores(cores_);
 }
 
 bool IsBackground(const Executor& executor) {
@@ -131,13 +131,15 @@ void WorkerThreads::Loop(int thread) {
   bool slept = false;
   for (;;) {
     const uint64_t background = background_.board_.number();
-    const uint64_t urgent = ServeUrgent(thread, slept);
+    const uint64_t urgent = ServeUrgent(thread, slept, /*in_background=*/false);
     if (stop_.load(std::memory_order_relaxed)) return;
     slept = false;
     const bool in_background = StageBoard::IsOpen(background);
-    if (in_background && HasACore(thread)) WorkOn(background_, thread);
+    const bool left_out = in_background && !HasACore(thread);
+    if (in_background && !left_out) WorkOn(background_, thread);
     const auto news = [&] {
-      return urgent_.board_.number() != urgent || background_.board_.number() != background;
+      return urgent_.board_.number() != urgent || background_.board_.number() != background ||
+             (left_out && HasACore(thread));
     };
     // ServeUrgent has looked for the next stage of an urgent call.
     const bool spin = in_background || !StageBoard::IsOpen(urgent);
@@ -155,13 +157,14 @@ void WorkerThreads::Loop(int thread) {
   }
 }
 
-uint64_t WorkerThreads::ServeUrgent(int thread, bool slept) {
+uint64_t WorkerThreads::ServeUrgent(int thread, bool slept, bool in_background) {
   for (;;) {
     const uint64_t number = urgent_.board_.number();
     if (!StageBoard::IsOpen(number)) return number;
     if (slept) woke_at_.store(Clock::now(), std::memory_order_relaxed);
     slept = false;
     const bool worked = WorkOn(urgent_, thread);
+    if (in_background && thread >= urgent_.to_wake_.load(std::memory_order_relaxed)) return number;
     const std::chrono::microseconds spin = SpinOf(thread, /*in_a_call=*/true);
     if (spin.count() == 0) return number;
     if (SpinUntil([&] { return urgent_.board_.number() != number; }, spin)) continue;
@@ -180,10 +183,16 @@ bool WorkerThreads::WorkOn(LentThreads& lent, int thread) {
   return worked;
 }
 
+void WorkerThreads::GiveBackCores(int cores) {
+  // Sequentially consistent with workers that were left without a core and are about to sleep.
+  urgent_cores_.fetch_sub(cores, std::memory_order_seq_cst);
+  if (StageBoard::IsOpen(background_.board_.number())) WakeChildren(background_, 0);
+}
+
 void WorkerThreads::GiveWay(int thread, CallGate& gate) {
   const Clock::time_point end = Clock::now() + kLongestWait;
   for (;;) {
-    if (thread > 0) ServeUrgent(thread, /*slept=*/false);
+    if (thread > 0) ServeUrgent(thread, /*slept=*/false, /*in_background=*/true);
     if (HasACore(thread) || gate.IsStopped() || Clock::now() >= end) return;
     std::this_thread::sleep_for(kWaitStep);
   }

@@ -105,16 +105,19 @@ class WorkerThreads {
   void RunStage(LentThreads& lent, size_t count, StageBoard::Order order, int threads, StageFn run,
                 const void* task);
   // By a worker: takes tasks of the urgent call until it is over, or has had none for a while.
-  // Returns the number of the last stage that it saw.
-  uint64_t ServeUrgent(int thread, bool slept);
+  // Returns the number of the last stage that it saw. From within a background task it does not
+  // wait for the next stage of a call that does not want this thread.
+  uint64_t ServeUrgent(int thread, bool slept, bool in_background);
   bool WorkOn(LentThreads& lent, int thread);
+  // At an urgent call's end: workers that had no core come to the background call.
+  void GiveBackCores(int cores);
   // Threads wake each other in a tree: thread i those of 2 i + 1 and 2 i + 2, where they sleep.
   void WakeChildren(LentThreads& lent, int thread);
 
   // Whether a thread of a background call has a core beside the urgent ones, which have the first:
   // of those left its caller has one, and a worker that serves them uses theirs.
   bool HasACore(int thread) const {
-    const int urgent = urgent_cores_.load(std::memory_order_relaxed);
+    const int urgent = urgent_cores_.load(std::memory_order_seq_cst);
     if (urgent == 0) return true;
     if (thread == 0) return urgent < cores_for_them_;
     return thread < (thread < urgent ? cores_for_them_ : cores_for_them_ - 1);

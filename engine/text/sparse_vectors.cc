@@ -18,8 +18,8 @@
 #include "engine/base/int_math.h"
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
-#include "engine/platform/call_gate.h"
 #include "engine/platform/fp_env.h"
+#include "engine/platform/thread_team.h"
 #include "engine/text/text_encoder_impl.h"
 
 namespace encore::inline v0_1 {
@@ -175,12 +175,12 @@ Status EncodeByModel(const TextEncoder::Impl& impl, TextInputs inputs, const Spa
   return StreamTexts(impl, inputs, stream, std::ref(take), counts);
 }
 
+// By the calling thread alone.
 Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
-                       const TokenizeOptions& tokenize, const Executor& executor, size_t most,
+                       const TokenizeOptions& tokenize, const Team& team, size_t most,
                        CallScratch* scratch, CallWatch* watch, SparseRows* rows,
                        TextCounts* counts) {
   constexpr size_t kBatch = 256;
-  CallGate gate(executor);
   watch->Begin(inputs.size());
   size_t tokens_of_batch = 0;
   counts->tokens.assign(inputs.size(), 0);
@@ -189,7 +189,7 @@ Status EncodeByWeights(const SparseStatic& side, const TextInputs& inputs,
   const size_t vocabulary = side.weights.shape()[0];
   Tokens& tokens = scratch->words;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!gate.MayGoOn(0)) return gate.status();
+    if (!team.MayGoOn(0)) return {};
     watch->Enter(&CallStats::tokenizing);
     scratch->joined.assign(inputs.prompt).append(inputs.texts[i]);
     const Status status = side.tokenizer.Encode(scratch->joined, &tokens, tokenize);
@@ -272,8 +272,14 @@ Result<SparseVectors> EncodeSparseTexts(const TextEncoder::Impl& impl, Texts tex
         options, options.max_length > 0 ? options.max_length : limit, /*special=*/false);
     const ScratchOfCall scratch(options.scratch, &impl.scratch);
     ENCORE_RETURN_IF_ERROR(scratch.status());
-    ENCORE_RETURN_IF_ERROR(EncodeByWeights(*impl.sparse.query, inputs, tokenize, options.executor,
-                                           most, scratch.get(), &watch, &rows, &counts));
+    Status status;
+    ENCORE_RETURN_IF_ERROR(RunTeam(options.executor, 1, [&](const Team& team) {
+      status = Guarded("the vectors", [&] {
+        return EncodeByWeights(*impl.sparse.query, inputs, tokenize, team, most, scratch.get(),
+                               &watch, &rows, &counts);
+      });
+    }));
+    ENCORE_RETURN_IF_ERROR(status);
   } else if (impl.sparse.by_token) {
     ENCORE_RETURN_IF_ERROR(EncodeByTokens(impl, inputs, options, &watch, &rows, &counts));
     for (std::vector<SparseEntry>& row : rows) KeepLargest(most, &row);

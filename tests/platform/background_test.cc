@@ -139,6 +139,23 @@ TEST_F(BackgroundTest, AnUrgentCallGetsAllThreads) {
   }
 }
 
+// A stage that began when there was no core for all of them.
+TEST_F(BackgroundTest, AllThreadsComeOnceAnUrgentCallIsOver) {
+  const ThreadPool pool = PoolOf(std::max(2, UsableCores()));
+  for (int call = 0; call < 20; ++call) {
+    std::atomic<bool> begun = false;
+    std::thread urgent([&, call] {
+      EXPECT_TRUE(RunParallel(pool.executor(), 1, [&](size_t) {
+                    begun = true;
+                    std::this_thread::sleep_for(std::chrono::microseconds(call % 5 * 1000));
+                  }).ok());
+    });
+    while (!begun) std::this_thread::yield();
+    EXPECT_TRUE(UsesAllThreads(pool.executor().InBackground())) << call;
+    urgent.join();
+  }
+}
+
 // Workers leave a task in the middle, and come back to it.
 TEST_F(BackgroundTest, ALongTaskIsLeftBetweenItsParts) {
   const ThreadPool pool = PoolOf(3);

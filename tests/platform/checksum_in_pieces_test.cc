@@ -35,8 +35,8 @@ TEST(ChecksumInPiecesTest, IsOfThePiecesOneByOne) {
       pieces.push_back(ChecksumOf(bytes.subspan(at, std::min(kMiB, size - at))));
     }
     const uint64_t wanted = ChecksumOf(std::as_bytes(std::span(pieces)));
-    EXPECT_EQ(ChecksumInPieces(Executor::Inline(), bytes), wanted) << size;
-    EXPECT_EQ(ChecksumInPieces(pool.executor(), bytes), wanted) << size;
+    EXPECT_EQ(*ChecksumInPieces(Executor::Inline(), bytes), wanted) << size;
+    EXPECT_EQ(*ChecksumInPieces(pool.executor(), bytes), wanted) << size;
   }
 }
 

@@ -6,20 +6,14 @@
 
 #include <cstddef>
 #include <cstdio>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
 #include "encore/encore.h"
 #include "gtest/gtest.h"
 #include "reference/encoder_model.h"
+#include "tests/support/own_new.h"
 #include "tests/support/weights_file.h"
-
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC sees free meet memory of operator new once it has inlined only one of the two.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
 
 namespace {
 
@@ -28,33 +22,17 @@ thread_local ptrdiff_t allowed = -1;
 thread_local bool one_only = false;  // the one that fails; else all later ones do too
 thread_local bool failed = false;
 
-void* Allocate(size_t size) noexcept {
+void* AllocateForNew(size_t size, size_t alignment) noexcept {
   if (allowed == 0) {
     failed = true;
     if (one_only) allowed = -1;
     return nullptr;
   }
   if (allowed > 0) --allowed;
-  return std::malloc(size == 0 ? 1 : size);
-}
-
-void* OrThrow(void* memory) {
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  return PlainMemory(size, alignment);
 }
 
 }  // namespace
-
-void* operator new(size_t n) { return OrThrow(Allocate(n)); }
-void* operator new[](size_t n) { return OrThrow(Allocate(n)); }
-void* operator new(size_t n, const std::nothrow_t&) noexcept { return Allocate(n); }
-void* operator new[](size_t n, const std::nothrow_t&) noexcept { return Allocate(n); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
 
 namespace encore {
 namespace {

@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
-#include <new>
 
+#include "tests/support/own_new.h"
 #include "tests/support/sanitizers.h"
 
 namespace {
@@ -58,57 +58,12 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
 #define ENCORE_TEST_COUNTS_MALLOC 0
 #endif
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC sees free meet memory of operator new once it has inlined only one of the two.
-#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
-#endif
-
 namespace {
-
-void* CountedNew(size_t size, size_t alignment) noexcept {
+void* AllocateForNew(size_t size, size_t alignment) noexcept {
   ++operator_news;
-  if (alignment == 0) return std::malloc(size == 0 ? 1 : size);
-  return std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  return PlainMemory(size, alignment);
 }
-
-void* OrThrow(void* memory) {
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-
-size_t ToSize(std::align_val_t alignment) { return static_cast<size_t>(alignment); }
-
 }  // namespace
-
-// Every form: those left out would be the sanitizers' own.
-void* operator new(size_t n) { return OrThrow(CountedNew(n, 0)); }
-void* operator new[](size_t n) { return OrThrow(CountedNew(n, 0)); }
-void* operator new(size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
-void* operator new[](size_t n, const std::nothrow_t&) noexcept { return CountedNew(n, 0); }
-void* operator new(size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
-void* operator new[](size_t n, std::align_val_t a) { return OrThrow(CountedNew(n, ToSize(a))); }
-void* operator new(size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return CountedNew(n, ToSize(a));
-}
-void* operator new[](size_t n, std::align_val_t a, const std::nothrow_t&) noexcept {
-  return CountedNew(n, ToSize(a));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
-void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
-}
 
 namespace encore {
 namespace {

@@ -45,9 +45,8 @@ TextTokens TokensOfText(const TextEncoder::Impl& impl, size_t tokens) {
 
 Result<ScratchSizes> SizesOf(const TextEncoder::Impl& impl, size_t tokens, int threads) {
   if (tokens > kMostTokens) {
-    return Status(ErrorCode::kOutOfMemory, "found " + std::to_string(tokens) +
-                                               " tokens; wanted at most " +
-                                               std::to_string(kMostTokens));
+    return InvalidArgument("max_tokens is " + std::to_string(tokens) + "; wanted at most " +
+                           std::to_string(kMostTokens));
   }
   const TextTokens text = TokensOfText(impl, tokens);
   tokens = std::max(tokens, text.most);

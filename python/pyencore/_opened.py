@@ -27,6 +27,16 @@ class Decision(NamedTuple):
     source: str
 
 
+class ModelMemory(NamedTuple):
+    """One of memory(), in bytes: of mapped files, of matrices packed in own memory, of tables in
+    own memory, and what is kept between calls."""
+
+    mapped: int
+    packed: int
+    tables: int
+    scratch: int
+
+
 _with_threads: weakref.WeakSet[Any] = weakref.WeakSet()
 
 
@@ -199,3 +209,17 @@ class Opened(KnownAttributes):
     def describe(self) -> list[Decision]:
         """Every decision that was taken when the folder was opened, and where it comes from."""
         return [Decision(*decision) for decision in self._core.describe()]
+
+    @checked
+    def prepare(self, max_tokens: int) -> None:
+        """Makes the next call, of texts of up to so many tokens together, as fast as later ones:
+        without new memory, and without pages of files that were not read yet."""
+        self._core.prepare(integer("max_tokens", max_tokens, 1))
+
+    def trim_memory(self) -> None:
+        """Gives back what is kept between calls."""
+        self._core.trim_memory()
+
+    def memory(self) -> ModelMemory:
+        """What the model takes, in bytes."""
+        return ModelMemory(*self._core.memory())

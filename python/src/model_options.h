@@ -57,6 +57,23 @@ void BindOpen(nb::class_<Model>& model) {
             nb::arg("cache"), nb::arg("compare_cache"), nb::arg("trust_cache"), nb::arg("task"));
 }
 
+// What a model's memory is, and making it ready for calls on the model's threads.
+template <typename Model>
+void BindMemory(nb::class_<Model>& bound) {
+  bound.def(
+      "prepare",
+      [](const Model& model, size_t max_tokens) {
+        const encore::Executor executor = model.executor();
+        Check(WithoutGil([&] { return model.model().Prepare(max_tokens, executor); }));
+      },
+      nb::arg("max_tokens"));
+  bound.def("trim_memory", [](const Model& model) { model.model().TrimMemory(); });
+  bound.def("memory", [](const Model& model) {
+    const encore::ModelMemory found = model.model().Memory();
+    return nb::make_tuple(found.mapped, found.packed, found.tables, found.scratch);
+  });
+}
+
 // A numpy array that owns the tensor's memory, nothing copied. T is the tensor's type (of BF16 its
 // bits), rank 1 or more.
 template <typename T = float>

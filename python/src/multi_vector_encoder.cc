@@ -50,7 +50,7 @@ class LateModel {
     options.prompt = prompt;
     options.normalize = normalize;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     const TextTask text_task = TaskFromName(task);
     auto found =
         Take(Watched(watch, &options, [&] { return model_.Encode(views, options, text_task); }));
@@ -63,7 +63,7 @@ class LateModel {
               const Scores& scores, bool mean) const {
     const encore::RowGroups q{ViewOf(queries), query_starts};
     const encore::RowGroups d{ViewOf(documents), document_starts};
-    const encore::MaxSimOptions options{.mean = mean, .executor = Take(threads_.executor())};
+    const encore::MaxSimOptions options{.mean = mean, .executor = executor()};
     const encore::MutableView out = ViewOf(scores);
     Check(WithoutGil([&] { return encore::MaxSim(q, d, out, options); }));
   }
@@ -80,18 +80,19 @@ class LateModel {
     const encore::StoredRowGroups d{
         encore::WeightView(type, view.data(), view.shape(), view.strides()),
         scales ? ViewOf(*scales) : encore::ConstView(), document_starts};
-    const encore::MaxSimOptions options{.mean = mean, .executor = Take(threads_.executor())};
+    const encore::MaxSimOptions options{.mean = mean, .executor = executor()};
     const encore::MutableView out = ViewOf(scores);
     Check(WithoutGil([&] { return encore::MaxSim(q, d, out, options); }));
   }
 
   const encore::MultiVectorEncoder& model() const { return model_; }
+  encore::Executor executor() const { return Take(threads_.executor()); }
   int threads() const { return threads_.count(); }
   void ForgetAfterFork() { threads_.ForgetAfterFork(); }
 
  private:
   encore::MultiVectorEncoder Open(const std::string& folder, encore::OpenOptions options) const {
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     return Take(WithoutGil([&] { return encore::MultiVectorEncoder::Open(folder, options); }));
   }
 
@@ -123,6 +124,7 @@ void BindMaxSimStored(nb::class_<LateModel>& bound) {
 void BindMultiVectorEncoder(nb::module_& module) {
   nb::class_<LateModel> bound(module, "LateModel", nb::is_weak_referenceable());
   BindOpen(bound);
+  BindMemory(bound);
   BindMaxSimStored<int8_t>(bound);
   BindMaxSimStored<uint16_t>(bound);
   module.def("store_vectors", &StoreRows, nb::arg("vectors"), nb::arg("int8"));

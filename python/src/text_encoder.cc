@@ -54,7 +54,7 @@ class Model {
     encore::EncodeOptions options;
     options.normalize = normalize;
     options.dimensions = dimensions;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     auto found = Watched(watch, &options, [&] { return model_.EncodeIds(ids, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
@@ -66,7 +66,7 @@ class Model {
     encore::EncodeOptions options;
     options.prompt = prompt;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     auto found = Watched(watch, &options, [&] { return model_.EncodeTokens(view, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
@@ -81,7 +81,7 @@ class Model {
     encore::ScoreOptions options;
     options.prompt = prompt;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     if (activation) options.activation = Take(encore::ScoreActivationFromName(*activation));
     auto found = Watched(watch, &options, [&] {
       return second ? model_.Classify(a, b, options) : model_.Classify(a, options);
@@ -99,7 +99,7 @@ class Model {
     options.task = task;
     options.max_active_dims = max_active_dims;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     auto found =
         Take(Watched(watch, &options, [&] { return model_.EncodeSparse(views, options); }));
     return nb::make_tuple(
@@ -120,7 +120,7 @@ class Model {
     }
     options.ignore_labels = ignore_labels;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     const auto found =
         Take(Watched(watch, &options, [&] { return model_.FindEntities(views, options); }));
     nb::list all;
@@ -140,7 +140,7 @@ class Model {
     const std::string_view view = Utf8(text, "inputs");
     encore::LabelOptions options;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     return ArrayOf(
         Take(Watched(watch, &options, [&] { return model_.LabelTokens(view, options); })).logits);
   }
@@ -151,19 +151,20 @@ class Model {
     const std::string_view view = Utf8(text, "inputs");
     encore::LabelOptions options;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     auto found =
         Watched(watch, &options, [&] { return model_.PredictTokens(view, positions, options); });
     return ArrayOf(Take(std::move(found)).logits);
   }
 
   const encore::TextEncoder& model() const { return model_; }
+  encore::Executor executor() const { return Take(threads_.executor()); }
   int threads() const { return threads_.count(); }
   void ForgetAfterFork() { threads_.ForgetAfterFork(); }
 
  private:
   encore::TextEncoder Open(const std::string& folder, encore::OpenOptions options) const {
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     return Take(WithoutGil([&] { return encore::TextEncoder::Open(folder, options); }));
   }
 
@@ -175,7 +176,7 @@ class Model {
     options.normalize = normalize;
     options.dimensions = dimensions;
     options.max_length = max_length;
-    options.executor = Take(threads_.executor());
+    options.executor = executor();
     Check(Watched(watch, &options, [&] { return model_.Encode(texts, rows, nullptr, options); }));
   }
 
@@ -196,6 +197,7 @@ void BindTextEncoder(nb::module_& module) {
       nb::arg("name"));
   nb::class_<Model> bound(module, "Model", nb::is_weak_referenceable());
   BindOpen(bound);
+  BindMemory(bound);
   bound
       .def("encode_sparse", &Model::EncodeSparse, nb::arg("texts"), nb::arg("prompt").none(),
            nb::arg("task").none(), nb::arg("max_active_dims"), nb::arg("max_length"),

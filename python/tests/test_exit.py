@@ -16,6 +16,7 @@ LATE = "m = opened('MultiVectorEncoder'); v = m.encode(['tea'] * 9)"
 CALLS = {
     "Model.__init__": ("", "opened('TextEncoder', threads=1)"),
     "Model.encode": ("m = opened('TextEncoder')", "m.encode(['tea'] * 9)"),
+    "Model.prepare": ("m = opened('TextEncoder')", "m.prepare(99)"),
     "Model.encode_one": ("m = opened('TextEncoder')", "m.encode('tea')"),
     "Model.encode_ids": ("m = opened('TextEncoder')", "m.encode_ids([[2, 3]])"),
     "Model.encode_tokens": (
@@ -27,6 +28,7 @@ CALLS = {
     "Model.label_tokens": ("m = opened('TokenClassifier')", "m.logits('tea')"),
     "Model.predict_tokens": ("m = opened('MaskedLanguageModel')", "m.logits('tea', [0])"),
     "LateModel.__init__": ("", "opened('MultiVectorEncoder', threads=1)"),
+    "LateModel.prepare": ("m = opened('MultiVectorEncoder')", "m.prepare(99)"),
     "LateModel.encode": ("m = opened('MultiVectorEncoder')", "m.encode(['tea'] * 9)"),
     "LateModel.max_sim": (LATE, "m.similarity(v, v)"),
     "LateModel.max_sim_stored": (
@@ -57,6 +59,15 @@ QUICK = {
     f"{kind}.{name}"
     for kind in ("Model", "LateModel", "Tokenizer", "ArrayEncoder", "Linear")
     for name in ("describe", "forget_after_fork")
+} | {
+    f"{kind}.{name}" for kind in ("Model", "LateModel") for name in ("memory", "trim_memory")
+}  # fmt: skip
+# Functions of the caller's, which release the GIL themselves.
+SLEEPING = {
+    "progress": ("m = opened('TextEncoder')\ndef told(*_): time.sleep(0.01)",
+                 "m.encode(['tea'] * 9, progress=told)"),
+    "cancel": ("m = opened('TextEncoder')\nclass Event:\n    def is_set(self): time.sleep(0.01)",
+               "m.encode(['tea'] * 9, cancel=Event())"),
 }  # fmt: skip
 
 PROGRAM = """
@@ -115,9 +126,9 @@ def test_one_place_releases_the_gil() -> None:
     assert files == {"without_gil"}
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", [*CALLS, *SLEEPING])
 def test_exit_in_a_call(name: str) -> None:
-    before, call = CALLS[name]
+    before, call = (CALLS | SLEEPING)[name]
     program = PROGRAM.replace("BEFORE", before).replace("CALL", call)
     folders = {kind: str(folder) for kind, folder in FOLDERS.items()}
     program = program.replace("ALL_SHAPES", repr(LAYER_SHAPES))

@@ -142,7 +142,7 @@ TEST(TextPrepareTest, RefusesWhatItCannotKeep) {
   EXPECT_TRUE(model->Prepare(40, {}, &scratch).ok());
   EXPECT_EQ(model->Prepare(0).message(), "max_tokens is 0; wanted at least 1");
   EXPECT_EQ(model->WorkspaceBytes(SIZE_MAX, 1), SIZE_MAX);
-  EXPECT_EQ(model->Prepare(SIZE_MAX).code(), ErrorCode::kOutOfMemory);
+  EXPECT_EQ(model->Prepare(SIZE_MAX).code(), ErrorCode::kInvalidArgument);
 }
 
 TEST(TextPrepareTest, ATouchedFileDoesNoHarmAfterIt) {

@@ -4,6 +4,7 @@
 
 #include "engine/models/weight_files.h"
 
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -77,8 +78,9 @@ Status WeightFiles::CheckUnchanged(const Executor& executor) const {
                               bytes.file.FileChecksum(files_[i].name(), executor));
       return now == bytes.checksum.load();
     };
-    ENCORE_RETURN_IF_ERROR(bytes.noted ? bytes.file.CheckUnchanged(files_[i].name(), same)
-                                       : bytes.file.CheckUnchanged(files_[i].name()));
+    ENCORE_RETURN_IF_ERROR(bytes.noted
+                               ? bytes.file.CheckUnchanged(files_[i].name(), std::cref(same))
+                               : bytes.file.CheckUnchanged(files_[i].name()));
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <functional>
@@ -28,6 +29,7 @@
 #include "encore/thread_pool.h"
 #include "engine/base/aligned_buffer.h"
 #include "nlohmann/json.hpp"
+#include "tests/support/cpu_time.h"
 #include "tests/support/precisions.h"
 #include "tests/support/results.h"
 #include "tests/support/sanitizers.h"
@@ -339,13 +341,20 @@ constexpr int kMostTurns = 40;
 
 // Prints how far they are apart; that machine must be quiet for it to be under 5 %. What fails is a
 // loop that was optimised away, or that runs at half of the speed. On a busy machine, or beside a
-// busy thread on the same core, it takes more turns until both had their share.
+// busy thread on the same core, it takes more turns until both had their share, and says nothing
+// where this thread had less than 80 % of a core.
 TEST(Roofs, AgreeWithLoopsOfThisTest) {
   const std::string target = ActiveTarget();
   if (!__builtin_cpu_supports("avx512f") || (!target.starts_with("AVX3") && target != "AMX")) {
     GTEST_SKIP() << "its loops need AVX-512, and are no match for others";
   }
   if (kSlow) GTEST_SKIP() << "its loops are watched or emulated";
+  const double cpu_before = ProcessCpuMilliseconds();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto has_a_core = [&] {
+    const std::chrono::duration<double, std::milli> wall = std::chrono::steady_clock::now() - begin;
+    return ProcessCpuMilliseconds() - cpu_before > 0.8 * wall.count();
+  };
   const auto best_of = [](double work, const auto& run) {
     double best = 0;
     for (int i = 0; i < 50; ++i) best = std::max(best, work / SecondsOf(run));
@@ -372,6 +381,7 @@ TEST(Roofs, AgreeWithLoopsOfThisTest) {
     }
     std::printf("%-6s %6.1f GB/s, this test's loop %6.1f: %.3f\n", level.name.c_str(), found * 1e-9,
                 again * 1e-9, found / again);
+    if (!Agree(found, again) && !has_a_core()) GTEST_SKIP() << "the machine is busy";
     EXPECT_TRUE(Agree(found, again)) << level.name;
   }
   const float two[2] = {0.999f, 0.001f};
@@ -387,6 +397,7 @@ TEST(Roofs, AgreeWithLoopsOfThisTest) {
   }
   std::printf("f32    %6.1f GFLOP/s, this test's loop %6.1f: %.3f\n", found * 1e-9, again * 1e-9,
               found / again);
+  if (!Agree(found, again) && !has_a_core()) GTEST_SKIP() << "the machine is busy";
   EXPECT_TRUE(Agree(found, again));
 }
 #endif

@@ -39,6 +39,22 @@ int64_t Sum(const CallStats& stats) {
   return stats.tokenizing + stats.embedding + stats.layers + stats.pooling + stats.waiting;
 }
 
+// The parts of a call are no more than all of it, and in one of several a good share of it: a
+// thread may lose its core just outside of what a call counts.
+template <typename Call>
+void ExpectPartsOf(int64_t share, const Call& call) {
+  CallStats stats;
+  int64_t wall = 0;
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const Clock::time_point begin = Clock::now();
+    stats = call();
+    wall = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
+    EXPECT_LE(Sum(stats), wall);
+    if (Sum(stats) >= wall / share) return;
+  }
+  EXPECT_GE(Sum(stats), wall / share);
+}
+
 TextEncoder OpenOrFail(const std::string& folder, const OpenOptions& options = {}) {
   Result<TextEncoder> model = TextEncoder::Open(folder, options);
   EXPECT_TRUE(model.ok()) << model.status();
@@ -55,15 +71,15 @@ TEST(CallStatsTest, TimesAddUpToTheCallsOnEveryExecutor) {
     SCOPED_TRACE(name);
     CallStats stats;
     stats.texts = 7;  // of an earlier call
-    const Clock::time_point begin = Clock::now();
     const Result<Embeddings> found = model.Encode(texts, {.executor = executor, .stats = &stats});
-    const int64_t wall =
-        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
     ASSERT_TRUE(found.ok()) << found.status();
     EXPECT_EQ(std::memcmp(found->vectors.data(), want->vectors.data(), want->vectors.size_bytes()),
               0);
-    EXPECT_LE(Sum(stats), wall);
-    EXPECT_GE(Sum(stats), wall / 2);
+    ExpectPartsOf(2, [&, &executor = executor] {
+      CallStats of_call;
+      EXPECT_TRUE(model.Encode(texts, {.executor = executor, .stats = &of_call}).ok());
+      return of_call;
+    });
     for (const int64_t time : {stats.tokenizing, stats.embedding, stats.layers, stats.pooling}) {
       EXPECT_GT(time, 0);
     }
@@ -110,16 +126,15 @@ void ExpectStats(
   CallStats stats;
   std::vector<CallProgress> seen;
   const std::thread::id caller = std::this_thread::get_id();
-  const Clock::time_point begin = Clock::now();
-  const Status status = call(&stats, [&](const CallProgress& progress) {
-    EXPECT_EQ(std::this_thread::get_id(), caller);
-    seen.push_back(progress);
+  ExpectPartsOf(4, [&] {
+    seen.clear();
+    const Status status = call(&stats, [&](const CallProgress& progress) {
+      EXPECT_EQ(std::this_thread::get_id(), caller);
+      seen.push_back(progress);
+    });
+    EXPECT_TRUE(status.ok()) << status;
+    return stats;
   });
-  const int64_t wall =
-      std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - begin).count();
-  ASSERT_TRUE(status.ok()) << status;
-  EXPECT_LE(Sum(stats), wall);
-  EXPECT_GE(Sum(stats), wall / 4);
   EXPECT_EQ(stats.layers > 0, has_layers);
   EXPECT_GT(stats.tokenizing, 0);
   EXPECT_GT(stats.pooling, 0);

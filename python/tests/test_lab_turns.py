@@ -171,10 +171,15 @@ def test_ctrl_c_keeps_the_rounds_that_are_whole():
     assert said[-1] == "interrupted after 2 rounds"
 
 
-def test_other_rows_than_before_are_refused():
+@pytest.mark.parametrize("spoil", [
+    list.pop, list.reverse, lambda rows: rows.append(rows[0]),
+    lambda rows: rows.__setitem__(3, {**rows[3], "target": "AVX3"}),
+    lambda rows: rows.__setitem__(3, {**rows[3], "threads": 7})])
+@pytest.mark.parametrize("of", [0, 1])
+def test_other_rows_than_before_are_refused(spoil, of):
     rounds = Machine(9, 0.01).turns(most=2).rounds
-    rounds[1][1]["rows"].pop()
-    with pytest.raises(lab.LabError, match="other numbers of rows"):
+    spoil(rounds[1][of]["rows"])
+    with pytest.raises(lab.LabError, match="other rows from round to round"):
         lab.compare_in_turns(rounds)
 
 
@@ -206,6 +211,33 @@ PROGRAM = """#!/bin/bash
 for last; do :; done
 cp {report} "$last"
 """
+
+
+# The program runs what --target says at a speed of its own.
+def test_flags_of_one_alone(tmp_path, capsys):
+    for target, speed in (("AVX2", 1.0), ("AVX3_ZEN4", 2.0)):
+        report = synthetic_report(1, speed, targets=(target,), threads=(1,))
+        (tmp_path / f"{target}.json").write_text(json.dumps(report))
+    program = tmp_path / "encore"
+    program.write_text(PROGRAM.format(report=f'{tmp_path}/"${{@:(-3):1}}".json') +
+                       f'echo "$*" >> {tmp_path}/asked\n')
+    program.chmod(0o755)
+    flags = ["--", "--warm", "--b", "--target", "AVX3_ZEN4", "--a", "--target", "AVX2"]
+    command = ["compare", str(program), "--format", "json", "--rounds", "14"]
+    assert main([*command, *flags]) == 0
+    found = json.loads(capsys.readouterr().out)
+    (pairing,) = found["pairings"]
+    assert {row["verdict"] for row in pairing["rows"]} == {FASTER}
+    assert all(row["target"] == ["AVX2", "AVX3_ZEN4"] for row in pairing["rows"])
+    assert [one["name"] for one in found["reports"]] == [
+        f"{program} --warm --target {target}" for target in ("AVX2", "AVX3_ZEN4")]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert sorted({line.split(" --json")[0] for line in asked}) == [
+        f"bench --warm --target {target}" for target in ("AVX2", "AVX3_ZEN4")]
+    for wrong, words in ((["--", "--warm"], "--a and --b"), (["--", "--a", "--b"], "--a and --b"),
+                         (["--", "--a", "x", "--a", "y"], "--a twice")):
+        assert main([*command, *wrong]) == 2
+        assert words in capsys.readouterr().err
 
 
 def test_the_command_turns_until_it_can_tell(tmp_path, capsys):

@@ -208,8 +208,12 @@ void PrintNoise(std::ostream& out, const ReportNoise& noise) {
   };
   out << "\nNoise: other processes took " << percent(noise.busy_percent)
       << " of all cores' time, the hypervisor " << percent(noise.steal_percent)
-      << "; one thread's peak varied by " << percent(noise.peak_drift_percent)
-      << ", memory's bandwidth by " << percent(noise.memory_drift_percent) << ".\n";
+      << "; one thread's peak varied by " << percent(noise.peak_drift_percent);
+  // 0: not measured.
+  if (noise.memory_drift_percent > 0) {
+    out << ", memory's bandwidth by " << percent(noise.memory_drift_percent);
+  }
+  out << ".\n";
   for (const std::string& note : noise.notes) out << note << ".\n";
 }
 

@@ -31,13 +31,15 @@ bench/peers/compare.py.
 COMPARE = """\
 The first run is the base: every further one is compared with it, row by row. A run is a report, or
 an encore program, which is run: two programs run in turns, with the flags of `encore bench` behind
---, until every row has a verdict; with short turns (--seconds 0.05) that is soonest. Rows belong
-together that agree in engine, workload and its sizes, layers, sequences, tokens, precision, AMX for
+--, until every row has a verdict; with short turns (--seconds 0.05) that is soonest. Behind --a
+and --b come flags of one of them alone; one program may be both then. Rows belong together that
+agree in engine, workload and its sizes, layers, sequences, tokens, precision, AMX for
 bf16, threads, weights and target; where the best targets of two reports differ, their rows are
 compared as well.
 
   python -m pyencore.lab compare before.json after.json --out page.html
   python -m pyencore.lab compare old/bin/encore new/bin/encore -- --workload base_1x128
+  python -m pyencore.lab compare ./encore -- --warm --a --target AVX2 --b --target AVX3
   python -m pyencore.lab compare report.json report.json --precision f32,int8
 """
 
@@ -163,13 +165,34 @@ def _is_program(path: str) -> bool:
     return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
+def _flags_of_each(rest: Sequence[str]) -> list[list[str]]:
+    """A's and B's: those before --a and --b are both's. Raises LabError."""
+    from .reports import LabError
+    parts: dict[str, list[str]] = {"both": []}
+    of = "both"
+    for flag in rest:
+        if flag not in ("--a", "--b"):
+            parts[of].append(flag)
+            continue
+        if flag in parts:
+            raise LabError(f"found {flag} twice, wanted all flags of {flag[2:].upper()} behind one")
+        of = flag
+        parts[of] = []
+    return [parts["both"] + parts.get(one, []) for one in ("--a", "--b")]
+
+
 def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
     from . import comparison, measure, reports, turns
     from .reports import LabError
     names = args.runs
+    flags = _flags_of_each(rest)
+    own = flags[0] != flags[1]
+    if len(names) == 1 and own:
+        names = names * 2
     if not 2 <= len(names) <= MOST_RUNS:
         raise LabError(f"RUN: found {reports.counted(len(names), 'run')}, wanted 2 to {MOST_RUNS}: "
-                       "the base and what is compared with it")
+                       "the base and what is compared with it, or one program with flags behind "
+                       "-- --a and --b")
     programs = [name for name in names if _is_program(name)]
     if programs and (len(programs) != 2 or len(names) != 2):
         raise LabError(f"found {reports.counted(len(programs), 'program')} among "
@@ -191,8 +214,10 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
     if programs:
         def bench(letter: str) -> reports.Report:
             i = "AB".index(letter)
-            return kept(measure.bench(names[i], rest), i, names[i])
+            return kept(measure.bench(programs[i], flags[i]), i, names[i])
 
+        if own:
+            names = [" ".join([name, *found]) for name, found in zip(names, flags, strict=True)]
         pairing = turns.until_told(bench, names, args.rounds, args.budget, _tell).pairing()
         runs, pairings = [pairing.base, pairing.other], [pairing]
     else:

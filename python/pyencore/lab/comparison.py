@@ -181,6 +181,11 @@ def _products(row: Row) -> tuple[str, bool]:
     return row["precision"], row["amx_bf16"]
 
 
+def key_of(row: Row | None) -> tuple[Any, ...] | None:
+    """What no two rows of a report have in common; None of no row."""
+    return row and (_products(row), row["target"], *(row[name] for name in _KEY))
+
+
 def _best(rows: Sequence[Row], targets: Sequence[str]) -> Row:
     """The row of the target that the report's machine names first."""
     return min(rows, key=lambda row: targets.index(row["target"]) if row["target"] in targets

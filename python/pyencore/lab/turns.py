@@ -23,6 +23,7 @@ from .comparison import (
     Pairing,
     Ratio,
     interval,
+    key_of,
     pair_reports,
 )
 from .measure import Tell
@@ -75,9 +76,10 @@ class Turns:
             self._rows = [_RowInTurns(row, places[0][id(row.base)], places[1][id(row.other)])
                           for row in self._first.rows]
         # Rows have one order in every run of one program.
-        elif [len(report["rows"]) for report in (a, b)] != [
-                len(report["rows"]) for report in self.rounds[0]]:
-            raise LabError("a program's runs have other numbers of rows from round to round")
+        elif any(key_of(row) != key_of(first)
+                 for runs in zip((a, b), self.rounds[0], strict=True)
+                 for row, first in itertools.zip_longest(*(run["rows"] for run in runs))):
+            raise LabError("a program's runs have other rows from round to round")
         self.rounds.append((a, b))
         for row in self._rows:
             row.add(a["rows"][row.place], b["rows"][row.other_place])

@@ -155,6 +155,7 @@ void Fail(const Status& status) {
 int Main(int argc, char** argv) {
   Flags& flags = GetFlags();
   CLI::App line("A benchmark of encore. Precisions other than f32 are for whole encoders.");
+  line.add_option("--cpus", flags.run.cpus, "Cores to run on, e.g. 0-7; else all")->delimiter(',');
   line.add_option("--threads", flags.run.threads, "Thread counts; all: as many as usable cores")
       ->delimiter(',');
   line.add_option("--executor", flags.run.executor, "Where threads come from")
@@ -188,7 +189,6 @@ int Main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return wrong(error.what());
   }
-  BindFor(0);  // while this thread has the mask of the process
   const Result<std::vector<int>> threads = flags.run.Apply();
   if (!threads.ok()) return wrong(threads.status().message());
   flags.threads = *threads;

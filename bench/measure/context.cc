@@ -117,9 +117,11 @@ std::string WaitPolicy() {
 }
 
 std::string Binding() {
-  if (ChosenThreads().source == ThreadSource::kPool) return "the pool's threads run on any core";
+  const std::string& cpus = ChosenThreads().cpus;
+  const std::string any = "any core" + (cpus.empty() ? "" : " of " + cpus);
+  if (ChosenThreads().source == ThreadSource::kPool) return "the pool's threads run on " + any;
   const std::string ordered = Ordered({"OMP_PROC_BIND", "OMP_PLACES", "GOMP_CPU_AFFINITY"});
-  return ordered.empty() ? "OpenMP's threads run on any core (OMP_PROC_BIND is not set)"
+  return ordered.empty() ? "OpenMP's threads run on " + any + " (OMP_PROC_BIND is not set)"
                          : "OpenMP's threads are bound as " + ordered + " orders";
 }
 

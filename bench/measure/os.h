@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benchmarks ask of the operating system: where the calling thread may run, and how long
-// it did run. The library never binds a thread; a measurement on a machine with other work does, so
-// that its thread keeps its caches. Linux only, elsewhere nothing is bound and time is time.
+// What the benchmarks ask of the operating system: how long a thread ran, and what was done with
+// the process. Linux only, elsewhere time is time.
 
 #ifndef ENCORE_BENCH_MEASURE_OS_H_
 #define ENCORE_BENCH_MEASURE_OS_H_
@@ -11,12 +10,9 @@
 #include <cstddef>
 
 #if defined(__linux__)
-#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #endif
-
-#include "engine/platform/core_mask.h"
 
 namespace encore::bench {
 
@@ -58,44 +54,11 @@ inline double ThreadSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-// Remembers the affinity mask that the process was started with. Made once, by the main thread.
-class CoreMask {
- public:
-  // The highest core of the mask, since interrupts tend to go to the lowest; -1 if unknown.
-  int Last() const {
-    size_t left = all_.count();
-    int core = -1;
-    while (left > 0) {
-      ++core;
-      if (all_.Has(core)) --left;
-    }
-    return core;
-  }
-
-  // Binds the calling thread to one core, or to all that it was started with (cpu < 0). Returns
-  // whether it worked.
-  bool Bind(int cpu) const {
-    internal::CoreMask one;
-    if (all_.count() == 0 || (cpu >= 0 && !one.Add(cpu))) return false;
-    const internal::CoreMask& wanted = cpu >= 0 ? one : all_;
-    return sched_setaffinity(0, wanted.bytes(), internal::SystemMask(wanted.words())) == 0;
-  }
-
- private:
-  internal::CoreMask all_ = internal::CoreMask::OfThisThread();
-};
-
 #else
 
 inline ProcessCounts CountsOfProcess() { return {}; }
 
 inline double ThreadSeconds() { return WallSeconds(); }
-
-class CoreMask {
- public:
-  int Last() const { return -1; }
-  bool Bind(int /*cpu*/) const { return false; }
-};
 
 #endif
 

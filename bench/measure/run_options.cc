@@ -5,10 +5,9 @@
 #include "bench/measure/run_options.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
-#include <system_error>
 
+#include "bench/measure/cpus.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/executor.h"
@@ -27,32 +26,44 @@ Result<std::vector<int>> RunOptions::Apply() const {
     if (threads != RunOptions().threads && threads != std::vector<std::string>{"1"}) {
       return Wrong("--threads: found another number than 1, which --executor inline has");
     }
-    return RunOptions{.threads = {"1"}, .idle_spin = idle_spin, .target = target}.Apply();
+    return RunOptions{.threads = {"1"}, .idle_spin = idle_spin, .target = target, .cpus = cpus}
+        .Apply();
   }
   const ThreadSource source = *ThreadSourceFromName(executor);
   if (idle_spin > 0 && source != ThreadSource::kPool) {
     return Wrong("--idle-spin is for --executor pool, found " + executor);
   }
+  std::string cpus_text;
+  if (!cpus.empty()) {
+    const Result<std::vector<int>> chosen = ChooseCpus(cpus, AllowedCpus());
+    if (!chosen.ok()) return Wrong("--cpus: " + chosen.status().message());
+    if (!RunOn(*chosen)) return Wrong("--cpus: the system does not bind threads to cores");
+    cpus_text = CpuListText(*chosen);
+  }
+  (void)CpusOfProcess();  // while this thread has the mask of the process
   const bool openmp = source == ThreadSource::kOpenMp;
+  // OpenMP's runtime may have counted the cores before they were chosen.
+  const int most = openmp ? Executor::OpenMP().threads() : UsableCores();
+  const int all = cpus.empty() ? most : std::min(most, UsableCores());
   std::vector<int> counts;
   for (const std::string& text : threads) {
-    const int all = openmp ? Executor::OpenMP().threads() : UsableCores();
-    int count = all;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, count);
-    if (text != "all" &&
-        (error != std::errc() || stop != end || count < 1 || count > kMaxThreads)) {
+    const auto range = RangeOf(text, "..", all);
+    if (!range || range->first < 1 || range->second > kMaxThreads) {
       return Wrong("--threads: found '" + text + "', wanted numbers from 1 to " +
-                   std::to_string(kMaxThreads) + " or all");
+                   std::to_string(kMaxThreads) + ", all, or a sweep such as 1..all");
     }
-    const int given = openmp ? Executor::OpenMP(count).threads() : count;
-    if (given < count) {
+    const auto [first, last] = *range;
+    const int given = openmp ? Executor::OpenMP(last).threads() : last;
+    if (given < last) {
       return Wrong("--threads: found " + text + ", wanted as many as OpenMP gives here at most, " +
                    std::to_string(given));
     }
-    if (std::count(counts.begin(), counts.end(), count) == 0) counts.push_back(count);
+    for (int count = first; count <= last; ++count) {
+      if (std::count(counts.begin(), counts.end(), count) == 0) counts.push_back(count);
+    }
   }
-  ChooseThreads({.source = source, .idle_spin = std::chrono::microseconds(idle_spin)});
+  ChooseThreads(
+      {.source = source, .idle_spin = std::chrono::microseconds(idle_spin), .cpus = cpus_text});
   if (!target.empty()) {
     const Status status = SetTarget(target);
     if (!status.ok()) return Wrong("--target: " + status.message());

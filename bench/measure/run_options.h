@@ -19,11 +19,13 @@ struct RunOptions {
   std::string executor = "pool";
   int idle_spin = 0;  // us
   std::string target;
+  std::vector<std::string> cpus;  // as ChooseCpus has them; empty: all
 
   Precision precision() const;
 
-  // Makes target and executor those of the process, and returns the thread counts, each once: "all"
-  // are all usable cores, or all threads that OpenMP gives. Errors name the option.
+  // Makes cores, target and executor those of the process, and returns the thread counts, each
+  // once: "all" are all usable cores, or all threads that OpenMP gives, and "1..all" all numbers up
+  // to that. Errors name the option.
   Result<std::vector<int>> Apply() const;
 };
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "bench/measure/os.h"
+#include "bench/measure/cpus.h"
 #include "encore/thread_pool.h"
 
 namespace encore::bench {
@@ -33,9 +33,15 @@ Result<ThreadSource> ThreadSourceFromName(std::string_view name) {
                 "found '" + std::string(name) + "', wanted pool or openmp");
 }
 
+const std::vector<int>& CpusOfProcess() {
+  static const std::vector<int> cpus = AllowedCpus();
+  return cpus;
+}
+
 void BindFor(int threads) {
-  static const CoreMask cores;
-  cores.Bind(threads == 1 ? cores.Last() : -1);
+  const std::vector<int>& cpus = CpusOfProcess();
+  // The highest core, since interrupts tend to go to the lowest.
+  (void)RunOn(threads == 1 && !cpus.empty() ? std::vector<int>{cpus.back()} : cpus);
 }
 
 void ChooseThreads(const ThreadChoice& choice) { Choice() = choice; }

@@ -76,6 +76,7 @@ Examples:
   encore bench --workload base_1x16,base_1x128 --threads 1 --cold --json bench.json
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
+  encore bench --workload base_1x128 --cpus 0-15,no-smt --threads 1..all --warm --json scaling.json
   encore bench --workload custom --d-model 390 --heads 6 --d-ff 1000 --seq 129 --warm)";
 
 struct BenchOptions {
@@ -309,9 +310,14 @@ int RunBench(const BenchOptions& options) {
   return kExitOk;
 }
 
-// Adds --precision, --threads, --executor, --idle-spin and --target, and returns --precision.
+// Adds --precision, --cpus, --threads, --executor, --idle-spin and --target, and returns
+// --precision.
 Option AddRunOptions(const Command& command, bench::RunOptions* run) {
-  command.Add("--threads", &run->threads, "Thread counts; all: as many as usable cores",
+  command.Add("--cpus", &run->cpus,
+              "Cores to run on, e.g. 0-7, or parts: no-smt, p-cores, e-cores, node0; else all",
+              {.type = "LIST"});
+  command.Add("--threads", &run->threads,
+              "Thread counts; all: as many as usable cores; 1..all: each number up to that",
               {.type = "N,...", .show_default = true});
   command.Add("--executor", &run->executor,
               "Where threads come from: pool or openmp; inline: one thread",

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine and build in words, from the library, the compiler's macros, the environment and Linux's
-// /proc/cpuinfo.
+// Machine and build in words, from the library, the compiler's macros and the environment.
 
 #include "bench/measure/context.h"
 
 #include <cstdlib>
 #include <ctime>
-#include <fstream>
 #include <initializer_list>
 
+#include "bench/measure/machine.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
 #include "encore/version.h"
@@ -45,17 +44,6 @@ std::string Ordered(std::initializer_list<const char*> names) {
 }
 
 }  // namespace
-
-std::string CpuModel() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) {
-      return line.substr(colon + 2);
-    }
-  }
-  return "unknown";
-}
 
 std::string Compiler() {
 #if defined(__clang__)
@@ -130,7 +118,7 @@ std::vector<std::pair<std::string, std::string>> Context() {
       {"version", ENCORE_VERSION_STRING +
                       (SourceCommit().empty() ? "" : std::string(", commit ") + SourceCommit())},
       {"date", Now()},
-      {"cpu", CpuModel()},
+      {"cpu", CpuModel(ReadCpuInfo(SystemTree()))},
       {"caches", CachesInWords()},
       {"cores", Cores().reason},
       {"compiler", Compiler() + ", " + CompilerFlags()},

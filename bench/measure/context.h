@@ -12,9 +12,6 @@
 
 namespace encore::bench {
 
-// "AMD EPYC 9B45 64-Core Processor", or "unknown".
-std::string CpuModel();
-
 // "g++ 12.2.0".
 std::string Compiler();
 

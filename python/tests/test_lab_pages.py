@@ -187,6 +187,19 @@ def test_a_page_claims_what_was_checked():
     assert "base_1x128, 1 layer" in lab.speed(report).as_bytes().decode()
 
 
+def test_the_machine_is_described():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    assert "The machine" not in lab.report_page(report)  # an older program did not say
+    facts = lab.schema()["properties"]["machine"]["properties"]["hardware"]["properties"]
+    report["machine"]["hardware"] = {**dict.fromkeys(facts), "memory_channels": 12,
+                                     "core_types": ["16 x core", "8 x atom"], "mitigations": [],
+                                     "product": HOSTILE}
+    rows = sound(lab.report_page(reports.check(report))).rows
+    for row in (["memory channels", "12"], ["core types", "16 x core"], ["", "8 x atom"],
+                ["mitigations", "none"], ["governor", "not known"]):
+        assert row in rows
+
+
 HOSTILE = "\"><script>alert(1)</script>\x1b[31m\u202e$x_1$ &"
 
 

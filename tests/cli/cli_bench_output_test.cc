@@ -91,6 +91,12 @@ TEST_F(CliBenchOutputTest, SaysWhichBuildItWas) {
   if (repository) {
     EXPECT_GE(machine["commit"].get<std::string>().size(), 7u);
   }
+  // All that the schema has is there, null where it is not known.
+  const json schema =
+      json::parse(ReadFile(ENCORE_SOURCE_DIR "/python/pyencore/lab/report.schema.json"));
+  const json& facts = schema["properties"]["machine"]["properties"]["hardware"]["properties"];
+  EXPECT_EQ(machine["hardware"].size(), facts.size()) << machine;
+  for (const auto& [name, fact] : facts.items()) EXPECT_TRUE(machine["hardware"].contains(name));
 }
 
 }  // namespace

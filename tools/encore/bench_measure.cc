@@ -15,6 +15,7 @@
 #include "bench/measure/check.h"
 #include "bench/measure/context.h"
 #include "bench/measure/forward.h"
+#include "bench/measure/machine.h"
 #include "bench/measure/os.h"
 #include "bench/measure/threads.h"
 #include "encore/cpu.h"
@@ -40,7 +41,7 @@ Report NewReport() {
   report.created = bench::Now();
   const CacheSizes caches = Caches();
   const CoreCount cores = Cores();
-  report.machine = {.cpu = bench::CpuModel(),
+  report.machine = {.cpu = bench::CpuModel(bench::ReadCpuInfo(bench::SystemTree())),
                     .architecture = bench::Architecture(),
                     .cores = cores.usable,
                     .cores_text = cores.reason,
@@ -51,7 +52,8 @@ Report NewReport() {
                     .compiler = bench::Compiler(),
                     .commit = bench::SourceCommit(),
                     .flags = bench::CompilerFlags(),
-                    .targets = SupportedTargets()};
+                    .targets = SupportedTargets(),
+                    .hardware = bench::ReadHardware({}, bench::HypervisorOfCpuid())};
   const bench::ThreadChoice& threads = bench::ChosenThreads();
   report.run = {.threads_from = std::string(bench::ThreadSourceName(threads.source)),
                 .idle_spin_us = static_cast<int>(threads.idle_spin.count()),

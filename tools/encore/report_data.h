@@ -9,7 +9,10 @@
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "bench/measure/machine.h"
 
 namespace encore::tool {
 
@@ -28,6 +31,7 @@ struct ReportMachine {
   std::string commit = {};           // of the sources when the build was configured; "" unknown
   std::string flags = {};            // of the compiler; "" unknown
   std::vector<std::string> targets;  // that the machine runs, best first
+  std::vector<std::pair<std::string, bench::Fact>> hardware = {};
 };
 
 struct ReportRun {

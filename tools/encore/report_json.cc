@@ -13,6 +13,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json FactJson(const bench::Fact& fact) {
+  if (const auto* number = std::get_if<int64_t>(&fact)) return *number;
+  if (const auto* text = std::get_if<std::string>(&fact)) return Printable(*text);
+  if (std::holds_alternative<std::monostate>(fact)) return {};
+  Json list = Json::array();
+  for (const std::string& text : std::get<std::vector<std::string>>(fact)) {
+    list.push_back(Printable(text));
+  }
+  return list;
+}
+
 Json MachineJson(const ReportMachine& machine) {
   Json json = {{"cpu", Printable(machine.cpu)},
                {"architecture", Printable(machine.architecture)},
@@ -26,6 +37,7 @@ Json MachineJson(const ReportMachine& machine) {
   if (!machine.commit.empty()) json["commit"] = Printable(machine.commit);
   if (!machine.flags.empty()) json["flags"] = Printable(machine.flags);
   json["targets"] = machine.targets;
+  for (const auto& [name, fact] : machine.hardware) json["hardware"][name] = FactJson(fact);
   return json;
 }
 

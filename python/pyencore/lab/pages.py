@@ -107,7 +107,7 @@ def report_sections(report: Report) -> list[Section]:
                             ("Only one number of threads was measured.",)))
     if latency:
         sections.append(Section("Latency", pictures=latency))
-    return [*sections, _all_rows(report)]
+    return [*sections, _all_rows(report), *_hardware(report["machine"].get("hardware", {}))]
 
 
 def _head(report: Report) -> Section:
@@ -127,6 +127,18 @@ def _head(report: Report) -> Section:
         f"of the run: {reports.percent_text(noise['peak_drift_percent'])}.",
         *(["; ".join(run["settings"])] if "settings" in run else [])),
         warnings=reports.noise_sentences(report))
+
+
+def _hardware(facts: dict[str, Any]) -> list[Section]:
+    """None of a report without them, which an older program wrote."""
+    def words(fact: Any) -> list[str]:
+        texts = fact if isinstance(fact, list) else ["not known" if fact is None else str(fact)]
+        return texts or ["none"]
+
+    lines = [[name.replace("_", " ").replace("mhz", "MHz") if i == 0 else "", text]
+             for name, fact in facts.items() for i, text in enumerate(words(fact))]
+    return [Section("The machine", table=Table([["", "as kernel and firmware have it"], *lines]))
+            ] if lines else []
 
 
 def _all_rows(report: Report) -> Section:

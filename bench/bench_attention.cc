@@ -27,7 +27,7 @@ constexpr Workload kWorkloads[] = {
 };
 
 std::string Name(const char* what, const Workload& load, int threads) {
-  return std::string(what) + "/" + load.model.name + "/" + std::to_string(load.batch) + "x" +
+  return std::string(what) + "/f32/" + load.model.name + "/" + std::to_string(load.batch) + "x" +
          std::to_string(load.seq) + "/threads:" + std::to_string(threads);
 }
 
@@ -88,7 +88,7 @@ void RegisterBenchmarks() {
     }
     for (const Workload& load :
          {Workload{kExample, 32, 10}, Workload{kBase, 1, 128}, Workload{kBase, 1, 512}}) {
-      Register(Name("multi_head", load, threads),
+      Register(Name("multi_head_attention", load, threads),
                [=](benchmark::State& state) { MultiHead(state, load, threads); });
     }
   }

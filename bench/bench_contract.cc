@@ -54,7 +54,7 @@ class Panels {
 
 // chains 1: the library's kernel and panels. More: panels of `nv` vectors.
 void RegisterProduct(size_t m, size_t k, size_t chains, size_t nv) {
-  std::string name = chains == 1 ? "contract/product" : "free/product";
+  std::string name = chains == 1 ? "contract/product/f32" : "free/product/f32";
   name += "/m:" + std::to_string(m) + "/k:" + std::to_string(k);
   if (chains > 1) name += "/chains:" + std::to_string(chains) + "/width:" + std::to_string(nv);
   Register(name, [=](benchmark::State& state) {

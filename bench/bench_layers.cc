@@ -95,9 +95,9 @@ void Forward(benchmark::State& state, const std::string& name, const NamedLayer&
 }
 
 void RegisterLayer(const NamedLayer& layer, size_t batch, size_t seq) {
-  (void)ChosenPrecision();  // these take it
   for (const int threads : ThreadCounts()) {
-    const std::string name = layer.name + "/" + std::to_string(batch) + "x" + std::to_string(seq);
+    const std::string name = layer.name + "/" + std::string(PrecisionName(ChosenPrecision())) +
+                             "/" + std::to_string(batch) + "x" + std::to_string(seq);
     Register(name + "/threads:" + std::to_string(threads), [=](benchmark::State& state) {
       Forward(state, layer.name, layer, std::vector<size_t>(batch, seq), threads);
     });

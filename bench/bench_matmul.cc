@@ -20,7 +20,7 @@ struct Size {
 };
 
 std::string Name(const char* what, size_t m, Size size, int threads) {
-  return std::string(what) + "/M:" + std::to_string(m) + "/N:" + std::to_string(size.n) +
+  return std::string(what) + "/f32/M:" + std::to_string(m) + "/N:" + std::to_string(size.n) +
          "/K:" + std::to_string(size.k) + "/threads:" + std::to_string(threads);
 }
 
@@ -70,7 +70,7 @@ void Unpacked(benchmark::State& state, size_t m, Size size, Transpose transpose_
 
 void RegisterPacked(size_t m, Size size, bool cold) {
   for (const int threads : ThreadCounts()) {
-    Register(Name(cold ? "packed_cold" : "packed", m, size, threads),
+    Register(Name(cold ? "packed_linear_cold" : "packed_linear", m, size, threads),
              [=](benchmark::State& state) { Packed(state, m, size, cold, threads); });
   }
 }

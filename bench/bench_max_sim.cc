@@ -57,10 +57,9 @@ void RegisterBenchmarks() {
   for (const int threads : ThreadCounts()) {
     for (const size_t queries : {size_t{1}, size_t{8}}) {
       for (const DType type : {DType::kF32, DType::kBF16, DType::kI8}) {
-        const std::string kind = type == DType::kF32 ? "" : "/" + std::string(DTypeName(type));
         Register(
-            "max_sim/" + std::to_string(queries) + "x1000" + kind +
-                "/threads:" + std::to_string(threads),
+            "max_sim/" + TypeName(type) + "/" + std::to_string(queries) +
+                "x1000/threads:" + std::to_string(threads),
             [=](benchmark::State& state) { LateInteraction(state, type, queries, 1000, threads); });
       }
     }

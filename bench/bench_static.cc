@@ -137,7 +137,7 @@ void StaticTexts(benchmark::State& state, DType type, int threads) {
 void RegisterBenchmarks() {
   for (const int threads : ThreadCounts()) {
     for (const DType type : {DType::kF32, DType::kF16, DType::kI8}) {
-      Register("static/" + std::string(DTypeName(type)) + "/threads:" + std::to_string(threads),
+      Register("static/" + TypeName(type) + "/threads:" + std::to_string(threads),
                [=](benchmark::State& state) { StaticTexts(state, type, threads); });
     }
   }

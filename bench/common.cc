@@ -79,11 +79,12 @@ void SetCounters(benchmark::State& state, const Samples& samples, const Work& wo
   const double median = samples.SecondsAt(0.5);
   const double best = samples.SecondsAt(0);
   if (work.flops > 0) {
-    state.counters[OperationsName(work.precision)] = work.flops / median * 1e-9;
-    state.counters["best"] = work.flops / best * 1e-9;
-    state.counters["peak"] = samples.PeakFlops() * 1e-9;
-    state.counters["share"] = samples.Share(work.flops);
-    state.counters["best_share"] = work.flops / best / samples.LargestPeakFlops();
+    const std::string unit = OperationsName(work.precision);
+    state.counters[unit] = work.flops / median * 1e-9;
+    state.counters["best_" + unit] = work.flops / best * 1e-9;
+    state.counters["peak_" + unit] = samples.PeakFlops() * 1e-9;
+    state.counters["share_percent"] = 100 * samples.Share(work.flops);
+    state.counters["best_share_percent"] = 100 * work.flops / best / samples.LargestPeakFlops();
   }
   if (work.elements > 0) state.counters["Gelem/s"] = work.elements / median * 1e-9;
   if (work.bytes > 0) state.counters["GB/s"] = work.bytes / median * 1e-9;
@@ -177,13 +178,22 @@ int Main(int argc, char** argv) {
     if (std::string_view(argv[i]) == "-h") argv[i] = help;
   }
   if (std::find(argv, argv + argc, std::string("--help")) != argv + argc) {
-    std::cout << line.help() << "\nand the flags of Google Benchmark:\n" << std::flush;
+    std::cout << line.help()
+              << "\nNames, counters and their units: docs/benchmarks.md. The flags of "
+              << "Google Benchmark:\n"
+              << std::flush;
   }
   benchmark::Initialize(&argc, argv);
   const auto wrong = [](const std::string& sentence) {
     std::cerr << sentence << "\n";
     return 2;
   };
+  for (int i = 1; i < argc; ++i) {
+    if (!std::string_view(argv[i]).starts_with("--benchmark_")) continue;
+    return wrong(
+        std::string(argv[i]) + ": found a flag that this version of Google Benchmark does " +
+        "not take, wanted one of --help; before 1.8 --benchmark_min_time has no s at its end");
+  }
   try {
     line.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

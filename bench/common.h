@@ -3,28 +3,14 @@
 // What the benchmarks on Google Benchmark share: their flags, and how a call is timed and related
 // to the FMA peak. main() is in common.cc.
 //
-// A benchmark's counters:
-//  - GFLOP/s, of integers GOP/s: by the median of many samples, each a call or as many as fill
-//    20 us.
-//  - best: GFLOP/s of the fastest sample.
-//  - peak: GFLOP/s of multiply-adds of that precision on as many threads, measured every 20 ms
-//  between the samples;
-//    the median.
-//  - share: the median over the samples of GFLOP/s / the larger one of the peaks before and after.
-//    Clocks change in the course of a run, so both sides of the quotient are always neighbours.
-//  - best_share: best / the largest peak of the run.
-//  - Gelem/s, GB/s, tokens/s: where they say more, by the median. GB/s counts the weights (cold) or
-//    input and output.
-//  - pool_threads: of encore; and the label is the SIMD target.
-// The column Time is the mean. On a machine with other work it is the least trustworthy figure and
-// the share the most. Calls longer than the scheduler's time slice (milliseconds) then need
-// --clock=cpu; there best means little, since the system books a thread's time unevenly.
+// Names and counters are explained in docs/benchmarks.md.
 
 #ifndef ENCORE_BENCH_COMMON_H_
 #define ENCORE_BENCH_COMMON_H_
 
 #include <benchmark/benchmark.h>
 
+#include <cctype>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -89,6 +75,13 @@ template <typename T>
 T OrFail(Result<T> result) {
   if (!result.ok()) Fail(result.status());
   return *std::move(result);
+}
+
+// "f32", "int8": as PrecisionName has it.
+inline std::string TypeName(DType type) {
+  std::string name(type == DType::kI8 ? "int8" : DTypeName(type));
+  for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return name;
 }
 
 // Uniform in [low, high), the same numbers each time; and zeros. End the process if there is no

@@ -14,10 +14,10 @@
 
 namespace encore::bench {
 
-// Floating point operations an element, counted from the formulas in engine/kernels as they are on
-// targets with FMA: a multiply-add is 2; an addition, multiplication or division is 1; comparisons,
-// selections, minima, table look-ups and integer steps are 0. So the share of the peak shows how
-// much of the time goes into those and into memory.
+// Floating point operations an element, as docs/benchmarks.md has them, counted from the formulas
+// in engine/kernels as they are on targets with FMA: a multiply-add is 2; an addition,
+// multiplication or division is 1; comparisons, selections, minima, table look-ups and integer
+// steps are 0. So the share of the peak shows how much of the time goes into those and into memory.
 inline constexpr double kExpFlops = 17;
 inline constexpr double kTanhFlops = 13;
 inline constexpr double kReluFlops = 1;  // the comparison, for want of anything else
@@ -32,12 +32,12 @@ inline constexpr double kLayerNormFlops = 11;
 
 using ElementwiseFn = Status (*)(ConstView x, MutableView y);
 
-// name/n:N or name/rows:R/cols:C, on inputs in [-8, 8), where none of the functions has become a
-// constant.
+// name/f32/n:N or name/f32/rows:R/cols:C, on inputs in [-8, 8), where none of the functions has
+// become a constant.
 inline void RegisterElementwise(std::string name, ElementwiseFn fn, double flops,
                                 const Shape& shape) {
   const bool rows = shape.rank() == 2;
-  name += (rows ? "/rows:" : "/n:") + std::to_string(shape[0]);
+  name += (rows ? "/f32/rows:" : "/f32/n:") + std::to_string(shape[0]);
   if (rows) name += "/cols:" + std::to_string(shape[1]);
   Register(name, [=](benchmark::State& state) {
     const Tensor x = RandomTensor(shape, -8.0f, 8.0f);

@@ -130,6 +130,8 @@ class Shell:
                 yield f"{name} is not there"
                 return
             for option in long_options(words[1:]):
+                if option.startswith("--benchmark_"):  # Google Benchmark's
+                    continue
                 if not re.search(rf"{option}(?![\w-])|\"{option.strip('-')}\"", text):
                     yield f"{name} has no option {option}"
             for option in re.findall(r"-D(ENCORE_\w+)", " ".join(words)):

@@ -75,9 +75,9 @@ def test_a_report_is_no_different_from_itself(capsys):
 def test_markdown_and_json(capsys):
     a, b = small("a.json", 1), small("b.json", 2, speed=1.3)
     table = printed(capsys, "compare", a, b, "--format", "markdown")
-    assert ("| workload | precision | target | weights | threads | A | B | speed of B over A | "
-            "noise band | verdict |\n| :--- | :--- | :--- | :--- | ---: | ---: | ---: | ---: | "
-            "---: | :--- |\n| ") in table
+    assert ("| workload | precision | target | weights | threads | A, median | B, median | "
+            "speed of B over A | noise band | verdict |\n| :--- | :--- | :--- | :--- | "
+            "---: | ---: | ---: | ---: | ---: | :--- |\n| ") in table
     found = json.loads(printed(capsys, "compare", a, b, "--format", "json"))
     assert len(found["reports"]) == 2
     assert len(found["pairings"][0]["rows"]) == 30

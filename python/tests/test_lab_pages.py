@@ -14,9 +14,11 @@ import pytest
 
 pytest.importorskip("pyencore.lab.pages")  # left out without the extra pyencore[plots]
 
+from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
+from matplotlib.textpath import TextPath
 from pyencore import lab
-from pyencore.lab import measure, reports
+from pyencore.lab import measure, reports, style
 from pyencore.lab.style import spread
 from synthetic_report import noisy_run, synthetic_report
 
@@ -118,23 +120,111 @@ def test_a_report_has_a_figure_of_each_kind_and_all_rows():
     assert "Other processes" not in words.replace("that other processes", ""), "a quiet run"
     assert len(cells.rows) == len(report["rows"]) + 1
     for row, line in zip(report["rows"], cells.rows[1:], strict=False):
-        assert line[1:5] == [row["workload"], row["precision"], row["target"], row["weights"]]
-        assert line[9] == reports.time_text(row["seconds"]["p50"])
+        assert line[:4] == [row["workload"], row["precision"], row["target"], row["weights"]]
+        assert line[7] == reports.time_text(row["seconds"]["p50"])
         unit = "GOP/s" if row["precision"] == "int8" else "GFLOP/s"
-        assert line[11] == f"{row['gflops']:.1f} {unit}"
+        assert line[9] == f"{reports.number(row['gflops'])} {unit}"
     assert len(cells.images) == 2 * 6  # rooflines and latencies of 1 and 2 threads
 
 
 def test_figures_name_roofs_and_percentiles():
     report = synthetic_report(1)
     svg = lab.roofline(report).as_bytes().decode()
-    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GOP/s", "memory 22 GB/s", "FLOP/byte"):
+    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GOP/s", "memory 22 GB/s",
+                  "speed (GOP/s)", "operations for each byte"):
         assert words in svg
-    assert "p99" in lab.latency(report).as_bytes().decode()
+    svg = lab.latency(report).as_bytes().decode()
+    for words in ("p99", "latency (us)", "percentile of the calls", ">f32  minilm_1x16, 1 layer<",
+                  "no p99 of 60 calls"):
+        assert (words in svg) == (words[:2] != "no")
+    for row in report["rows"]:
+        row["seconds"]["p99"] = None
+    assert "no p99 of 60 calls" in lab.latency(report).as_bytes().decode()
     assert lab.roofline(report).label == "Roofline of Synthetic 9000 on 1 thread"
     assert lab.roofline(report, 7) is None
     assert lab.scaling(synthetic_report(1, threads=(1,))) is None
     assert lab.speed(report).as_bytes("png").startswith(b"\x89PNG")
+
+
+def test_every_figure_says_whose_it_is():
+    report = synthetic_report(1)
+    report["machine"]["commit"] = "abc123"
+    busy = copy.deepcopy(report)
+    busy["noise"]["busy_percent"] = 31
+    ratios = lab.ratios(lab.compare([report, busy])[0])
+    for figure in (lab.roofline(busy, 2), lab.speed(busy, 2), lab.latency(busy, 2),
+                   lab.scaling(busy), ratios):
+        svg = figure.as_bytes().decode()
+        for words in ("Synthetic 9000, ", "2026-11-23, encore 0.1.0 (abc123), beside other work, "
+                      "which took 31 % of the time", figure.label):
+            assert words in svg
+        assert figure is ratios or "AVX3_ZEN4" in svg
+        assert figure is ratios or "2 threads, " in svg or "2 cores, " in svg
+    assert "A: Synthetic 9000, 2026-11-23, encore 0.1.0 (abc123)<" in svg
+
+
+def test_disturbed_rows_are_hatched_and_have_their_interval():
+    report = synthetic_report(1, slot_noise=0.01)
+    assert not any(map(reports.disturbed, report["rows"]))
+    calm = lab.speed(report)
+    report["rows"][0]["slots"] = [slot * (1 + i / 50) for i, slot in
+                                  enumerate(report["rows"][0]["slots"])]
+    assert [reports.disturbed(row) for row in report["rows"]].count(True) == 1
+
+    def hatched(figure):
+        return [bar for axes in figure.axes for bar in axes.patches if bar.get_hatch()]
+
+    figure = lab.speed(report)
+    assert (len(hatched(calm)), len(hatched(figure))) == (0, 1)
+    assert "disturbed" in figure.as_bytes().decode()
+    assert "disturbed" not in calm.as_bytes().decode()
+    bar, line = hatched(figure)[0], figure.axes[0].lines[0]
+    slow, fast = sorted(line.get_xdata())
+    assert slow < bar.get_width() < 1.1 * fast
+    assert fast / slow == pytest.approx(1.4, rel=0.1)
+
+
+def test_int4_has_a_colour_of_its_own_and_int8s_peak():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    for kind, rate in (("rows", "gflops"), ("roofs", "flops_per_s")):
+        report[kind] += [{**one, "precision": "int4", rate: 1.001 * one[rate]} for one in
+                         report[kind] if one.get("precision") == "int8"]
+    figure = lab.roofline(report)
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles == ["f32 peak 127 GFLOP/s", "bf16 peak 254 GFLOP/s",
+                      "int8: int8 = int4 peak 508 GOP/s", "int4: int8 = int4 peak 508 GOP/s"]
+    for theme in (style.LIGHT, style.DARK):
+        colours = theme.series[:len(reports.PRECISIONS)]
+        assert len({*colours, theme.muted, theme.grid, theme.ink}) == len(colours) + 3
+        red, green, blue = (int(colours[-1][i:i + 2], 16) for i in (1, 3, 5))
+        assert max(red, green, blue) - min(red, green, blue) > 100, "no grey"
+
+
+def test_engines_have_marks_of_their_own():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    report["rows"] += [{**row, "engine": engine} for row in report["rows"][:3]
+                       for engine in ("onnxruntime", "openvino")]
+    marks = {line.get_marker() for line in lab.roofline(report).axes[0].lines}
+    assert {"o", "s", "^"} <= marks
+
+
+def test_tables_fit_a_page_of_1200_pixels():
+    report = synthetic_report(1)
+    report["rows"] += [{**row, "engine": "onnxruntime", "workload": "minilm_6_layers_of_ids_1x128",
+                        "tokens_per_s": 1234567, "gflops": 1234.5, "useful_tokens_per_s": 1.0}
+                       for row in report["rows"]]
+    pairing = lab.compare([report, report])[0]
+    font = FontProperties(family="DejaVu Sans")  # of those that the page asks for the widest
+
+    def width(text):
+        return TextPath((0, 0), text, size=13, prop=font).get_extents().width if text else 0
+
+    for page in (lab.report_page(report), lab.comparison_page([pairing], [report] * 2, ["a", "b"])):
+        head, *lines = Cells(page).rows
+        cells = [{*name.split(), *(part for line in lines for part in
+                                   ([line[i]] if line[i][:1].isdigit() else line[i].split()))}
+                 for i, name in enumerate(head)]
+        assert sum(12 + max(map(width, parts)) for parts in cells) < 1160
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -269,12 +359,14 @@ def test_a_comparison_has_a_row_for_each_pair():
     assert len(cells.rows) == 91
     for row, line in zip(pairings[0].rows, cells.rows[1:], strict=False):
         assert line[0] == reports.workload_of(row.base)
-        assert line[7:9] == [str(row.ratio),
-                                                                         str(row.band)]
+        assert line[7:9] == [str(row.ratio), str(row.band)]
         assert line[9] == row.verdict_text
         assert line[9].startswith("faster 1.")
     assert "order statistics" in " ".join(cells.words), "the rule is told"
-    assert lab.ratios(pairings[0]).as_bytes().decode().count("faster") == 91
+    svg = lab.ratios(pairings[0]).as_bytes().decode()
+    assert svg.count("faster") == 91
+    for verdict in ("slower", "no real difference", "inconclusive", "too few to tell"):
+        assert svg.count(verdict) == 1  # in the legend
 
 
 def test_spread_keeps_gaps_and_order():

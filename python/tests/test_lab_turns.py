@@ -107,6 +107,23 @@ def test_as_many_rounds_as_the_rows_want():
     assert set(verdicts(Machine(1, 0.01, 1.5, calm=True).turns(most=20))) == {FASTER}
 
 
+def test_times_that_contradict_the_ratio_are_told():
+    def report(seconds):
+        one = synthetic_report(1, targets=("AVX2",), threads=(1,))
+        one["rows"] = [{**one["rows"][0], "slots": [seconds]}]
+        return one
+
+    rounds = [[report(a), report(b)] for a, b in
+              ((1.1, 1), (5.5, 5), (11, 10), (1, 20), (1, 20))]  # medians 1.1 and 10, ratio 1.1
+    found = turns.compare_in_turns(rounds)
+    assert found.rows[0].ratio.value == pytest.approx(1.1)
+    note = "1 row: the times say the other way round than the ratio."
+    assert any(one.startswith(note) for one in found.notes())
+    assert not any(note in one for one in turns.compare_in_turns(rounds[:3]).notes())
+    head = comparison.table(found)[0]
+    assert head[5:8] == ["A, median", "B, median", "speed of B over A (by round)"]
+
+
 def test_turning_ends_when_all_is_told():
     said = []
     done = Machine(2, 0.002, 1.1, calm=True).turns(tell=said.append)

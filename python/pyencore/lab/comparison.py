@@ -88,6 +88,12 @@ class ComparedRow:
         return SAME if told else INCONCLUSIVE
 
     @property
+    def medians_ratio(self) -> float:
+        """Of the times that a table shows."""
+        ours, theirs = (statistics.median(one["slots"]) for one in (self.base, self.other))
+        return float(ours / theirs)
+
+    @property
     def verdict_text(self) -> str:
         real = self.verdict in (FASTER, SLOWER)
         return f"{self.verdict} {self.ratio.value:.2f}x" if real else self.verdict
@@ -137,7 +143,12 @@ class Pairing:
                  f"Its f32 peak on one thread {peak}"]
         if self.rounds:
             notes.append(f"The programs ran in turns, {reports.counted(self.rounds, 'round')}. "
-                         "Times are medians of all rounds, ratios those of a round.")
+                         f"Times of A and {letter} are medians of all rounds, ratios medians of "
+                         "each round's.")
+            other = sum((row.medians_ratio - 1) * (row.ratio.value - 1) < 0 for row in self.rows)
+            if other:
+                notes.append(f"{reports.counted(other, 'row')}: the times say the other way round "
+                             "than the ratio. The machine moved between rounds; quote the ratio.")
         else:
             share = noise_share(self.base, self.other)
             notes.append(f"Noise between the runs: {100 * share:.1f} %, and what the roofs moved.")
@@ -440,8 +451,9 @@ def keep_precision(report: Report, precision: str, name: str) -> Report:
 def table(pairing: Pairing) -> list[list[str]]:
     """The lines of a pairing's table, its head first."""
     letter = pairing.letter
-    lines = [["workload", "precision", "target", "weights", "threads", "A", letter,
-              f"speed of {letter} over A", "noise band", "verdict"]]
+    by_round = " (by round)" if pairing.rounds else ""
+    lines = [["workload", "precision", "target", "weights", "threads", "A, median",
+              f"{letter}, median", f"speed of {letter} over A{by_round}", "noise band", "verdict"]]
     for row in pairing.rows:
         lines.append([reports.workload_of(row.base), row.precisions, row.targets,
                       row.base["weights"], str(row.base["threads"]),

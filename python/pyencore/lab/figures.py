@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import SubFigure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -18,11 +19,14 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLoca
 from . import comparison, reports
 from .comparison import Pairing
 from .reports import Report, Row, explained
-from .style import Figure, Places, Theme, log_axis, new_figure, spread, themed
+from .style import Figure, Places, Theme, headed_figure, log_axis, spread, themed
 
 WIDTH = 10.4  # inches
 MOST_PANELS = 12  # the table has the other workloads
 MOST_LINES = 8
+MARKS = "os^Dv<>Phd"  # of engines, of lines
+LEGEND_COLUMNS = 7
+SAME_PEAK = 0.02  # two measurements of one instruction differ by less
 
 _plain = FuncFormatter(lambda value, _: reports.number(value))
 
@@ -39,12 +43,17 @@ def _colour(row: Row, theme: Theme) -> str:
     return theme.series[reports.precision_rank(row)]
 
 
-def _precision_legend(figure: Figure, rows: Sequence[Row], theme: Theme, extra: Sequence[Any] = (),
-                      y: float = 1.0) -> None:
+def _precision_legend(figure: SubFigure, rows: Sequence[Row], theme: Theme,
+                      extra: Sequence[Any] = ()) -> None:
     names = {reports.precision_rank(row): reports.precision_of(row) for row in rows}
     handles = [Patch(color=theme.series[rank], label=names[rank]) for rank in sorted(names)]
-    figure.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(0.005, y),
-                  ncols=8, fontsize=8.5, handlelength=1, columnspacing=1.4, borderaxespad=0.3)
+    figure.legend(handles=[*handles, *extra], loc="upper left", bbox_to_anchor=(0.005, 1),
+                  ncols=LEGEND_COLUMNS, fontsize=8.5, handlelength=1, columnspacing=1.4,
+                  borderaxespad=0.3)
+
+
+def _whisker(theme: Theme) -> Line2D:
+    return Line2D([], [], color=theme.ink, label="p10 to p90 of the slots")
 
 
 # ---- The roofline -------------------------------------------------------------------------------
@@ -53,71 +62,101 @@ def _precision_legend(figure: Figure, rows: Sequence[Row], theme: Theme, extra: 
 @explained
 def roofline(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
     """The roofline of the machine (Williams, Waterman & Patterson 2009) with the rows of so many
-    threads (or the fewest) on the best target. Workloads are numbers, in the order of
-    reports.workloads."""
-    counts = reports.thread_counts(report)
-    threads = threads if threads is not None else next(iter(counts), 1)
+    threads (or the fewest) on the best target, a panel a precision. Workloads are numbers, in the
+    order of reports.workloads; engines are marks."""
+    threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
     rows = reports.with_threads(reports.of_best_target(report), threads)
     if not rows:
         return None
     best = reports.best_target(report)
-    own = {row["precision"] for row in rows}
-    roofs = [roof for roof in report["roofs"] if roof["threads"] == threads]
-    compute = [roof for roof in roofs if roof["kind"] == "compute" and roof["target"] == best and
-               roof["precision"] in own]
-    read = [roof for roof in roofs if roof["kind"] == "read"]
-    top = max([*map(_gflops, rows), *(roof["flops_per_s"] * 1e-9 for roof in compute)])
-    # So far to the left that the slopes are seen.
-    x_low = min([*map(_intensity, rows), *(0.4 * top / (roof["bytes_per_s"] * 1e-9)
-                                           for roof in read)]) / 2
-    x_high = max(map(_intensity, rows)) * 2
-    y_low, y_high = min(map(_gflops, rows)) / 3, top * 1.7
-
+    panels = sorted({row["precision"] for row in rows}, key=reports.PRECISIONS.index)
     names = reports.workloads(report)
     shown = [name for name in names if any(row["workload"] == name for row in rows)]
     key = textwrap.wrap(", ".join(f"{names.index(name) + 1}\N{NO-BREAK SPACE}{reports.clean(name)}"
                                    for name in shown), 150)
-    total = 5.2 + 0.16 * len(key)
-    figure = new_figure(WIDTH, total, f"Roofline of {report['machine']['cpu']} on "
-                                      f"{reports.threads_text(threads)}")
-    axes = figure.add_axes((0.08, 1 - 4.6 / total, 0.76, 4.2 / total))
-    figure.text(0.08, 0.04 / total, "\n".join(key), fontsize=8, color=theme.muted, va="bottom")
-    axes.set(xscale="log", yscale="log", xlim=(x_low, x_high), ylim=(y_low, y_high),
-             xlabel="operations for each byte of weights (FLOP/byte)",
-             ylabel="operations a second (GFLOP/s, of integers GOP/s)")
-    log_axis(axes.xaxis, x_low, x_high)
-    log_axis(axes.yaxis, y_low, y_high)
-    axes.grid(True)
-    places = Places(axes)
-    _read_roofs(axes, places, read, top, theme)
-    _compute_roofs(axes, compute, read, theme)
-    for roof in compute:
-        y = places.pixels(x_low, roof["flops_per_s"] * 1e-9)[1]
-        places.take(places.area.x0, y - 2, places.area.x1, y + 2)
-    for row in rows:
-        axes.plot(_intensity(row), _gflops(row), marker="o" if row["engine"] == "encore" else "s",
-                  markersize=7, color=_colour(row, theme), markeredgewidth=1.6,
-                  markerfacecolor=_colour(row, theme) if row["weights"] == "warm" else
-                  theme.ground, markeredgecolor=theme.ground if row["weights"] == "warm" else
-                  _colour(row, theme), zorder=3, clip_on=False)
-        x, y = places.pixels(_intensity(row), _gflops(row))
-        places.take(x - 6, y - 6, x + 6, y + 6)
-    for row in rows:
-        places.label(_intensity(row), _gflops(row), str(names.index(row["workload"]) + 1),
-                     _colour(row, theme))
+    columns = min(len(panels), 2)
+    down = math.ceil(len(panels) / 2)
+    marks = dict(zip(dict.fromkeys(["encore", *(row["engine"] for row in rows)]), MARKS,
+                     strict=False))
+    above = 0.2 * math.ceil((len(panels) + 3 + len(marks)) / LEGEND_COLUMNS)
+    total = above + 4.2 * down + 0.16 * len(key)
+    figure, body = headed_figure(
+        WIDTH, total, f"Roofline of {report['machine']['cpu']} on {reports.threads_text(threads)}",
+        [reports.identity(report, reports.threads_text(threads), best)])
+    body.text(0.01, 0.04 / total, "\n".join(key), fontsize=8, color=theme.muted, va="bottom")
+    roofs = [roof for roof in report["roofs"] if roof["threads"] == threads and
+             roof.get("target", best) == best]
+    for i, precision in enumerate(panels):
+        axes = body.add_axes(((i % columns) / columns + 0.07,
+                              1 - (above + 4.2 * (i // 2) + 3.8) / total,
+                              0.925 / columns - 0.045 * (columns - 1), 3.5 / total))
+        _roofline_panel(axes, [row for row in rows if row["precision"] == precision], precision,
+                        roofs, names, marks, theme)
 
     def mark(shape: str, filled: bool, words: str) -> Line2D:
         return Line2D([], [], linestyle="", marker=shape, markersize=6.5, label=words,
                       markeredgecolor=theme.muted,
                       markerfacecolor=theme.muted if filled else theme.ground)
 
-    extra = [mark("o", True, "weights in cache (warm)")]
+    extra: list[Any] = [_whisker(theme), mark("o", True, "weights in cache (warm)")]
     if any(row["weights"] == "cold" for row in rows):
         extra.append(mark("o", False, "weights from memory (cold)"))
-    if any(row["engine"] != "encore" for row in rows):
-        extra.append(mark("s", True, "other engines"))
-    _precision_legend(figure, rows, theme, extra)
+    extra += [mark(marks[engine], True, engine) for engine in list(marks)[1:]]
+    _precision_legend(body, rows, theme, extra)
     return figure
+
+
+def _roofline_panel(axes: Axes, rows: Sequence[Row], precision: str,
+                    roofs: Sequence[dict[str, Any]], names: Sequence[str], marks: dict[str, str],
+                    theme: Theme) -> None:
+    unit = reports.operations_of(rows[0])
+    peaks = {roof["precision"]: roof["flops_per_s"] * 1e-9 for roof in roofs
+             if roof["kind"] == "compute"}
+    read = [roof for roof in roofs if roof["kind"] == "read"]
+    # Precisions that multiply with the same instruction have one line.
+    same = {name: peak for name, peak in peaks.items()
+            if reports.operations_of({"precision": name}) == unit and
+            abs(peaks.get(precision, 0) / peak - 1) < SAME_PEAK}
+    peak = next((peaks[name] for name in reports.PRECISIONS if name in same), 0.0)
+    top = max([*map(_gflops, rows), peak])
+    # So far to the left that the slopes are seen.
+    x_low = min([*map(_intensity, rows), *(0.4 * top / (roof["bytes_per_s"] * 1e-9)
+                                           for roof in read)]) / 2
+    x_high = max(map(_intensity, rows)) * 2
+    y_low, y_high = min(map(_gflops, rows)) / 3, top * 1.7
+    axes.set(xscale="log", yscale="log", xlim=(x_low, x_high), ylim=(y_low, y_high),
+             title=precision)
+    axes.set_ylabel(f"speed ({unit})", fontsize=8, labelpad=1)
+    axes.set_xlabel("operations for each byte of weights", fontsize=8, labelpad=1)
+    axes.tick_params(labelsize=8)
+    log_axis(axes.xaxis, x_low, x_high)
+    log_axis(axes.yaxis, y_low, y_high)
+    axes.grid(True)
+    places = Places(axes)
+    _read_roofs(axes, places, read, top, theme)
+    if peak:
+        axes.set_title(f"{precision}: " * (len(same) > 1) + f"{' = '.join(same)} peak "
+                       f"{reports.number(round(peak))} {unit}")
+        colour = theme.series[reports.PRECISIONS.index(precision)]
+        fastest = max((roof["bytes_per_s"] for roof in read), default=0) * 1e-9
+        left = max(x_low, peak / fastest) if fastest else x_low
+        axes.plot([min(left, x_high), x_high], [peak, peak], color=colour, linewidth=1.4)
+        y = places.pixels(x_low, peak)[1]
+        places.take(places.area.x0, y - 2, places.area.x1, y + 2)
+    for row in rows:
+        x, y, colour = _intensity(row), _gflops(row), _colour(row, theme)
+        filled = row["weights"] == "warm"
+        ends = [min(max(row["flops"] / seconds * 1e-9, y_low), y_high)
+                for seconds in reports.slot_range(row)]
+        axes.plot([x, x], ends, color=colour, linewidth=1, zorder=2.5)
+        axes.plot(x, y, marker=marks.get(row["engine"], MARKS[-1]), markersize=7, color=colour,
+                  markeredgewidth=1.6, markerfacecolor=colour if filled else theme.ground,
+                  markeredgecolor=theme.ground if filled else colour, zorder=3, clip_on=False)
+        px, py = places.pixels(x, y)
+        places.take(px - 6, py - 6, px + 6, py + 6)
+    for row in rows:
+        places.label(_intensity(row), _gflops(row), str(names.index(row["workload"]) + 1),
+                     _colour(row, theme))
 
 
 def _read_roofs(axes: Axes, places: Places, roofs: Sequence[dict[str, Any]], top: float,
@@ -158,27 +197,6 @@ def _read_roofs(axes: Axes, places: Places, roofs: Sequence[dict[str, Any]], top
             places.take(x - 5, y - 7, x + 5, y + 7)
 
 
-def _compute_roofs(axes: Axes, roofs: Sequence[dict[str, Any]], read: Sequence[dict[str, Any]],
-                   theme: Theme) -> None:
-    (x_low, x_high), (y_low, y_high) = axes.get_xlim(), axes.get_ylim()
-    fastest = max((roof["bytes_per_s"] for roof in read), default=0) * 1e-9
-    rates = [roof["flops_per_s"] * 1e-9 for roof in roofs]
-
-    def share(rate: float) -> float:  # of the axis
-        return math.log(max(rate, y_low) / y_low) / math.log(y_high / y_low)
-
-    heights = spread([share(rate) for rate in rates], 0.038, 0.01, 0.99)
-    for roof, rate, height in zip(roofs, rates, heights, strict=True):
-        colour = theme.series[reports.precision_rank({**roof, "amx_bf16": False})]
-        left = max(x_low, rate / fastest) if fastest else x_low
-        axes.plot([min(left, x_high), x_high], [rate, rate], color=colour, linewidth=1.4)
-        axes.plot([1, 1.012], [share(rate), height], color=colour, linewidth=1.2,
-                  transform=axes.transAxes, clip_on=False)
-        axes.text(1.016, height, f"{roof['precision']} peak {reports.number(round(rate))} "
-                  f"{reports.operations_of(roof)}",
-                  color=colour, va="center", fontsize=8, transform=axes.transAxes)
-
-
 # ---- Panels -------------------------------------------------------------------------------------
 
 @themed
@@ -197,27 +215,33 @@ def speed(report: Report, threads: int | None = None, *, theme: Theme) -> Figure
     heights = [max(len(rows) for _, rows in kept[i:i + 2]) for i in range(0, len(kept), 2)]
     inches = [0.185 * height + 0.75 for height in heights]
     total = sum(inches) + 0.35
-    figure = new_figure(WIDTH, total,
-                        "Tokens a second by precision and target, on "
-                        f"{reports.threads_text(threads)}")
+    figure, body = headed_figure(WIDTH, total, "Tokens a second by precision and target, on "
+                                 f"{reports.threads_text(threads)}",
+                                 [reports.identity(report, reports.threads_text(threads))])
     above = 0.35
     for i, (key, rows) in enumerate(kept):
         height = 0.185 * len(rows)
         left = 0.16 + 0.5 * (i % 2)
-        axes = figure.add_axes((left, 1 - (above + 0.3 + height) / total, 0.31, height / total))
+        axes = body.add_axes((left, 1 - (above + 0.3 + height) / total, 0.31, height / total))
         _bars(axes, rows, theme)
         axes.set_title(reports.shortened(reports.clean(key[0]), 40) +
                        f", {reports.counted(key[1], 'layer')}")
         if i % 2 == 1:
             above += inches[i // 2]
-    _precision_legend(figure, [row for _, rows in kept for row in rows], theme)
+    shown = [row for _, rows in kept for row in rows]
+    hatched = Patch(facecolor=theme.ground, edgecolor=theme.muted, hatch="/////",
+                    label="disturbed: p10 to p90 of more than 10 %")
+    _precision_legend(body, shown, theme,
+                      [_whisker(theme), *([hatched] if any(map(reports.disturbed, shown)) else [])])
     return figure
 
 
 def _bars(axes: Axes, rows: Sequence[Row], theme: Theme) -> None:
     speeds = [row["tokens_per_s"] for row in rows]
-    axes.barh(range(len(rows)), speeds, height=0.74, color=[_colour(row, theme) for row in rows])
-    axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, 1.22 * max(speeds)))
+    most = 1.3 * max(speeds)
+    bars = axes.barh(range(len(rows)), speeds, height=0.74, edgecolor=theme.ground, linewidth=0,
+                     color=[_colour(row, theme) for row in rows])
+    axes.set(ylim=(len(rows) - 0.5, -0.5), xlim=(0, most))
     axes.set_yticks(range(len(rows)),
                     [reports.shortened(reports.clean(f"{reports.precision_of(row)}  "
                                                      f"{reports.engine_of(row)}"), 26)
@@ -228,32 +252,43 @@ def _bars(axes: Axes, rows: Sequence[Row], theme: Theme) -> None:
     axes.xaxis.set_major_formatter(_plain)
     axes.set_xlabel("tokens/s", fontsize=8, labelpad=1)
     axes.spines["bottom"].set_visible(False)
-    for i, value in enumerate(speeds):
-        axes.annotate(reports.number(value), (value, i), (4, 0), textcoords="offset points",
-                      va="center", fontsize=8)
+    for i, (row, value, bar) in enumerate(zip(rows, speeds, bars, strict=True)):
+        if reports.disturbed(row):
+            bar.set_hatch("/////")
+        ends = [min(value * row["seconds"]["p50"] / seconds, most / 1.22)
+                for seconds in reports.slot_range(row)]
+        axes.plot(ends, [i, i], color=theme.ink, linewidth=1.2)
+        axes.annotate(reports.number(value), (max(value, *ends), i), (4, 0),
+                      textcoords="offset points", va="center", fontsize=8)
 
 
 @themed
 @explained
 def latency(report: Report, threads: int | None = None, *, theme: Theme) -> Figure | None:
-    """One panel a workload: seconds at each percentile of the calls, best target, warm, with p50
-    and p99 marked. The axis ends a little above p99; the text has the maximum."""
+    """A row of panels a workload, a panel a precision: seconds at each percentile of the calls,
+    best target, warm, with p50 and p99 marked. The axis ends a little above p99; the text has the
+    maximum."""
     threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
     rows = [row for row in reports.with_threads(reports.warm(reports.of_best_target(report)),
                                                 threads) if row.get("quantiles")]
-    rows = sorted(rows, key=reports.precision_rank)[:MOST_PANELS]
     if not rows:
         return None
-    down = math.ceil(len(rows) / 3)
-    figure = new_figure(WIDTH, 2.35 * down, f"Latency of calls on {reports.threads_text(threads)}")
+    names = list(dict.fromkeys(map(reports.workload_of, rows)))
+    rows.sort(key=lambda row: (names.index(reports.workload_of(row)), reports.precision_rank(row)))
+    columns = min(max(len({reports.precision_of(row) for row in rows}), 3), 4)
+    rows = rows[:MOST_PANELS]
+    down = math.ceil(len(rows) / columns)
+    figure, body = headed_figure(
+        WIDTH, 2.35 * down, f"Latency of calls on {reports.threads_text(threads)}",
+        [reports.identity(report, reports.threads_text(threads), reports.best_target(report))])
     for i, row in enumerate(rows):
-        left, bottom = (i % 3) / 3 + 0.055, 1 - (i // 3 + 1) / down
-        axes = figure.add_axes((left, bottom + 0.21 / down, 0.26, 0.58 / down))
-        _curve(axes, row, theme)
+        left, bottom = (i % columns + 0.2) / columns, 1 - (i // columns + 1) / down
+        axes = body.add_axes((left, bottom + 0.21 / down, 0.75 / columns, 0.58 / down))
+        _curve(axes, row, 110 // columns, theme)
     return figure
 
 
-def _curve(axes: Axes, row: Row, theme: Theme) -> None:
+def _curve(axes: Axes, row: Row, letters: int, theme: Theme) -> None:
     seconds = row["seconds"]
     unit, factor = next(((name, size) for name, size, most in
                          (("us", 1e6, 1e-3), ("ms", 1e3, 1)) if seconds["p50"] < most), ("s", 1))
@@ -263,13 +298,14 @@ def _curve(axes: Axes, row: Row, theme: Theme) -> None:
     margin = 0.15 * (high - low)
     axes.set(xlim=(0, 100), ylim=(low - margin, high + 1.6 * margin))
     axes.plot(range(101), times, color=_colour(row, theme), linewidth=1.6)
-    axes.text(0, 1.17, reports.shortened(f"{reports.workload_of(row)}, "
-                                         f"{reports.precision_of(row)}", 36),
+    axes.text(-0.24, 1.17, reports.shortened(f"{reports.precision_of(row)}  "
+                                             f"{reports.workload_of(row)}", letters),
               transform=axes.transAxes, fontweight="bold", fontsize=9)
-    p99 = f", p99 {reports.time_text(seconds['p99'])}" if seconds["p99"] else ""
-    axes.text(0, 1.05, f"p50 {reports.time_text(seconds['p50'])}{p99}, max "
-                       f"{reports.time_text(seconds['max'])}", transform=axes.transAxes,
-              color=theme.muted, fontsize=8)
+    p99 = (f"p99 {reports.time_text(seconds['p99'])}" if seconds["p99"] else
+           f"no p99 of {reports.counted(row['calls'], 'call')}")
+    axes.text(-0.24, 1.05, f"p50 {reports.time_text(seconds['p50'])}, {p99}, max "
+                           f"{reports.time_text(seconds['max'])}", transform=axes.transAxes,
+              color=theme.muted, fontsize=7.5)
     for percent, name in ((50, "p50"), (99, "p99")):
         if seconds[name]:
             at = min(max(seconds[name] * factor, low - margin), high + margin)
@@ -281,7 +317,8 @@ def _curve(axes: Axes, row: Row, theme: Theme) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(4))
     axes.yaxis.set_major_formatter(_plain)
     axes.tick_params(labelsize=8)
-    axes.set_xlabel(f"% of calls that take at most so many {unit}", fontsize=8, labelpad=1)
+    axes.set_xlabel("percentile of the calls", fontsize=8, labelpad=1)
+    axes.set_ylabel(f"latency ({unit})", fontsize=8, labelpad=2)
     axes.grid(True, axis="y")
 
 
@@ -298,27 +335,29 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
         return None
     precision = "f32" if "f32" in precisions else max(sorted(set(precisions)),
                                                       key=precisions.count)
-    lines: dict[str, dict[int, float]] = {}
+    lines: dict[str, dict[int, Row]] = {}
     for row in rows:
         if reports.precision_of(row) == precision:
-            lines.setdefault(reports.workload_of(row), {}).setdefault(row["threads"],
-                                                                      row["tokens_per_s"])
-    lines = {name: dict(sorted(speeds.items())) for name, speeds in lines.items()
-             if len(speeds) > 1}
+            lines.setdefault(reports.workload_of(row), {}).setdefault(row["threads"], row)
+    lines = {name: dict(sorted(found.items())) for name, found in lines.items() if len(found) > 1}
     lines = dict(list(lines.items())[:MOST_LINES])
     if not lines:
         return None
-    least = min(min(speeds) for speeds in lines.values())
-    most = max(max(speeds) for speeds in lines.values())
-    ups = {name: [speed / next(iter(speeds.values())) for speed in speeds.values()]
-           for name, speeds in lines.items()}
+    least = min(min(found) for found in lines.values())
+    most = max(max(found) for found in lines.values())
+    ups = {name: [row["tokens_per_s"] / next(iter(found.values()))["tokens_per_s"]
+                  for row in found.values()] for name, found in lines.items()}
     top = max(most / least, *(max(up) for up in ups.values())) * 1.06
 
-    figure = new_figure(WIDTH, 3.9, "Speed by number of threads")
-    axes = figure.add_axes((0.06, 0.13, 0.6, 0.83))
+    figure, body = headed_figure(
+        WIDTH, 3.9, "Speed by number of threads",
+        [reports.identity(report, reports.counted(report["machine"]["cores"], "core"),
+                          reports.best_target(report))])
+    axes = body.add_axes((0.06, 0.13, 0.6, 0.83))
     wide = most / least > 8
     bottom = min(1.0, *(min(up) for up in ups.values())) / 1.06 if wide else 0.0
-    axes.set(xlim=(least, most), ylim=(bottom, top), xlabel="threads",
+    axes.set(xlim=(least, most), ylim=(bottom, top),
+             xlabel="threads (whiskers: p10 to p90 of the slots)",
              ylabel=f"speed-up over {reports.threads_text(least)}, {precision}")
     if wide:
         axes.set(xscale="log", yscale="log")
@@ -329,7 +368,7 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
                 (value - low) / (high - low))
 
     ticks: list[int] = []
-    for count in sorted({count for speeds in lines.values() for count in speeds}):
+    for count in sorted({count for found in lines.values() for count in found}):
         if not ticks or share(count, least, most) - share(ticks[-1], least, most) > 0.05:
             ticks.append(count)
     axes.xaxis.set_minor_locator(NullLocator())
@@ -338,9 +377,13 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
     axes.grid(True)
     ends = [(most / least, "ideal", theme.muted, "--")]
     axes.plot([least, most], [1, most / least], "--", color=theme.muted, linewidth=1.2)
-    for i, (name, speeds) in enumerate(lines.items()):
+    for i, (name, found) in enumerate(lines.items()):
         colour = theme.series[i]
-        axes.plot(list(speeds), ups[name], marker="os^Dv<>P"[i], markersize=5.5, color=colour,
+        for (count, row), up in zip(found.items(), ups[name], strict=True):
+            axes.plot([count] * 2, [min(max(up * row["seconds"]["p50"] / seconds, bottom), top)
+                                    for seconds in reports.slot_range(row)],
+                      color=colour, clip_on=False)
+        axes.plot(list(found), ups[name], marker=MARKS[i], markersize=5.5, color=colour,
                   clip_on=False, markeredgecolor=theme.ground, zorder=3)
         ends.append((ups[name][-1], f"{reports.shortened(name, 36)}  {ups[name][-1]:.2f}", colour,
                      "-"))
@@ -362,8 +405,11 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     rows = pairing.rows
     high_inches = 0.2 * len(rows)
     total = high_inches + 0.95
-    figure = new_figure(WIDTH + 0.6, total, f"Ratios of speeds, {pairing.letter} over A")
-    axes = figure.add_axes((0.44, 0.55 / total, 0.34, high_inches / total))
+    figure, body = headed_figure(
+        WIDTH + 0.6, total, f"Ratios of speeds, {pairing.letter} over A",
+        [f"{letter}: {reports.identity(report)}" for letter, report in
+         (("A", pairing.base), (pairing.letter, pairing.other))])
+    axes = body.add_axes((0.44, 0.55 / total, 0.34, high_inches / total))
     lows = [min(row.ratio.low, row.band.low) for row in rows]
     highs = [max(row.ratio.high, row.band.high) for row in rows]
     # Both sides seen, and at least a tenth of either.
@@ -376,12 +422,13 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
             [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
              if low <= tick <= high]))
     colours = {comparison.FASTER: theme.series[2], comparison.SLOWER: theme.series[1]}
-    marks = {comparison.FASTER: ">", comparison.SLOWER: "<"}
+    marks = {comparison.FASTER: ">", comparison.SLOWER: "<", comparison.INCONCLUSIVE: "D",
+             comparison.TOO_FEW: "x"}
     axes.barh(range(len(rows)), [row.band.high - row.band.low for row in rows], height=0.86,
               left=[row.band.low for row in rows], color=theme.band)
     axes.axvline(1, color=theme.ink, linewidth=1)
     for i, row in enumerate(rows):
-        colour = colours.get(row.verdict, theme.series[4])
+        colour = colours.get(row.verdict, theme.muted)
         axes.plot([row.ratio.low, row.ratio.high], [i, i], color=colour, linewidth=1.5)
         axes.plot(row.ratio.value, i, marker=marks.get(row.verdict, "o"), markersize=5.5,
                   color=colour)
@@ -395,10 +442,12 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     axes.tick_params(axis="y", labelcolor=theme.ink, labelsize=8)
     axes.grid(True, axis="x")
     handles = [Line2D([], [], linestyle="", marker=marks.get(verdict, "o"), markersize=6,
-                      color=colours.get(verdict, theme.series[4]), label=words)
+                      color=colours.get(verdict, theme.muted), label=words)
                for verdict, words in ((comparison.FASTER, "faster"), (comparison.SLOWER, "slower"),
-                                      (comparison.SAME, "no real difference"))]
-    figure.legend(handles=[*handles, Patch(color=theme.band, label="noise band")],
-                  loc="upper left", bbox_to_anchor=(0.005, 1), ncols=4, fontsize=8.5,
+                                      (comparison.SAME, comparison.SAME),
+                                      (comparison.INCONCLUSIVE, comparison.INCONCLUSIVE),
+                                      (comparison.TOO_FEW, comparison.TOO_FEW))]
+    body.legend(handles=[*handles, Patch(color=theme.band, label="noise band")],
+                  loc="upper left", bbox_to_anchor=(0.005, 1), ncols=6, fontsize=8.5,
                   borderaxespad=0.3, columnspacing=1.4)
     return figure

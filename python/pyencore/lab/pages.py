@@ -80,24 +80,17 @@ def page(title: str, sections: Sequence[Section]) -> str:
 def report_sections(report: Report) -> list[Section]:
     counts = reports.thread_counts(report)
     ends = sorted({*counts[:1], *counts[-1:]})  # the fewest and the most threads
-    best = reports.best_target(report)
-
-    def words(threads: int) -> str:
-        return f"{reports.threads_text(threads)}, {best}"
-
     rooflines = [one for threads in ends for one in picture(
-        f"roofline_{threads}", f"{words(threads)}. Bytes are those of the weights alone.",
-        figures.roofline, report, threads)]
+        f"roofline_{threads}", "Bytes are those of the weights alone.", figures.roofline, report,
+        threads)]
     speed = [one for threads in counts[:1] for one in picture(
-        "speed", f"{reports.threads_text(threads)}, weights in cache. Each panel has its own scale."
-        + (" More workloads are in the table." if
-           len(reports.workloads(report)) > figures.MOST_PANELS else ""),
-        figures.speed, report, threads)]
-    scaling = picture("scaling", f"Speed over that of the fewest threads, {best}, weights in "
-                      "cache.", figures.scaling, report)
+        "speed", "Weights in cache. Each panel has its own scale. More workloads may be in the "
+        "table.", figures.speed, report, threads)]
+    scaling = picture("scaling", "Speed over that of the fewest threads, weights in cache.",
+                      figures.scaling, report)
     latency = [one for threads in ends for one in picture(
-        f"latency_{threads}", f"{words(threads)}, weights in cache. Axes end a little above p99.",
-        figures.latency, report, threads)]
+        f"latency_{threads}", "Weights in cache. Axes end a little above p99, which wants 100 "
+        "calls. More workloads may be in the table.", figures.latency, report, threads)]
     sections = [_head(report)]
     if rooflines:
         sections.append(Section("Roofline", pictures=rooflines))
@@ -143,8 +136,7 @@ def _hardware(facts: dict[str, Any]) -> list[Section]:
 
 def _all_rows(report: Report) -> Section:
     lines = [["engine", "workload", "precision", "target", "weights", "checked", "layers",
-              "threads", "calls", "p50", "p99", "operations", "tokens/s", "useful tokens/s",
-              "of its roof"]]
+              "threads", "calls", "p50", "p99", "operations", "tokens/s", "of its roof"]]
     for row in report["rows"]:
         seconds, roof = row["seconds"], row["roof"]
         lines.append([f"{row['engine']} {row['engine_version']}", row["workload"],
@@ -152,17 +144,25 @@ def _all_rows(report: Report) -> Section:
                       "yes" if row["verified"] else "no", str(row["layers"]), str(row["threads"]),
                       f"{row['calls']:,}", reports.time_text(seconds["p50"]),
                       reports.time_text(seconds["p99"]) if seconds["p99"] else "",
-                      f"{row['gflops']:.1f} {reports.operations_of(row)}",
-                      f"{row['tokens_per_s']:,.0f}",
+                      f"{reports.number(row['gflops'])} {reports.operations_of(row)}",
                       f"{row['useful_tokens_per_s']:,.0f}",
                       f"{100 * roof['share']:.0f} % of {roof['name']}" if roof else ""])
+    # What all rows have in common is said once, so that the table fits a page.
+    columns = list(zip(*lines, strict=True))
+    once = [column for column in columns if column[0] in ("engine", "checked") and
+            len(set(column[1:])) == 1]
+    kept = [column for column in columns if column not in once]
+    first = [column[0] for column in kept].index("layers")
     return Section("All rows", text=(
-        "Times and tokens are those of one call of so many layers. Checked: before timing, the " +
+        *(f"{column[0].capitalize()}, of all rows: {column[1]}." for column in once),
+        "Times and tokens are those of one call of so many layers; padding is no token. Checked: "
+        "before timing, the " +
         ("model's first layers on four tokens agreed with a reference in double precision, and the "
          "output was finite and, bit for bit, what one thread alone computes."
          if {row["engine"] for row in report["rows"]} == {"encore"} else
          "output was as near to a reference as the precision's bound asks."),),
-        table=Table(lines, range(6, 14)))
+        table=Table([list(line) for line in zip(*kept, strict=True)],
+                    range(first, len(kept) - 1)))
 
 
 @explained

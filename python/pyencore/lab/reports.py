@@ -202,6 +202,19 @@ def workloads(report: Report) -> list[str]:
     return list(dict.fromkeys(row["workload"] for row in report["rows"]))
 
 
+def slot_range(row: Row) -> tuple[float, float]:
+    """Seconds that 10 % and 90 % of a row's slots did not exceed."""
+    slots = sorted(row["slots"])
+    low, high = (float(slots[round(share * (len(slots) - 1))]) for share in (0.1, 0.9))
+    return low, high
+
+
+def disturbed(row: Row) -> bool:
+    """Whether its slots are further apart than on a quiet machine."""
+    low, high = slot_range(row)
+    return high > (1 + MUCH_DRIFT / 100) * low
+
+
 # ---- Words --------------------------------------------------------------------------------------
 
 def clean(text: str) -> str:
@@ -257,6 +270,17 @@ def machine_text(report: Report) -> str:
     machine = report["machine"]
     return clean(", ".join([machine["cpu"], counted(machine["cores"], "core"), machine["system"],
                             machine["compiler"], f"encore {report['encore']}"]))
+
+
+def identity(report: Report, *words: str) -> str:
+    """Whose a figure is: processor, words, date, program, and how busy the machine was."""
+    commit = report["machine"].get("commit", "")
+    parts = [report["machine"]["cpu"], *words, report["created"][:10],
+             f"encore {report['encore']}" + f" ({commit})" * bool(commit)]
+    taken = 100 * taken_share(report)
+    if taken > MUCH_BUSY:
+        parts.append(f"beside other work, which took {min(taken, 100):.0f} % of the time")
+    return clean(", ".join(part for part in parts if part))
 
 
 def table_text(lines: Sequence[Sequence[str]], numbers: Sequence[int], markdown: bool) -> str:

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure as BaseFigure
+from matplotlib.figure import SubFigure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from pyencore._inputs import flag
@@ -40,11 +41,11 @@ class Theme:
 
 
 LIGHT = Theme("#ffffff", "#1f2328", "#59636e", "#dfe4ea", "#e9edf1",
-              ("#0072b2", "#c25100", "#008060", "#a8488a", "#57606a", "#8a6d00", "#2a8fc4",
+              ("#0072b2", "#c25100", "#008060", "#a8488a", "#8a6d00", "#57606a", "#2a8fc4",
                "#222222"),
               ("#ffffff", "#cfe3f3", "#5aa2d2", "#0b4a85", "#072848"))
 DARK = Theme("#0f1419", "#e6edf3", "#9aa6b2", "#2a343f", "#222c36",
-             ("#56b4e9", "#f0883e", "#2fc79c", "#dd95c4", "#aab4bf", "#e8d34c", "#9ad7f5",
+             ("#56b4e9", "#f0883e", "#2fc79c", "#dd95c4", "#e8d34c", "#aab4bf", "#9ad7f5",
               "#f5f5f5"),
              ("#161d25", "#1d4468", "#2f7fb8", "#7cc4ee", "#e8f6ff"))
 
@@ -106,6 +107,21 @@ def new_figure(width: float, height: float, label: str) -> Figure:
     FigureCanvasAgg(figure)
     figure.label = reports.clean(label)
     return figure
+
+
+def headed_figure(width: float, height: float, label: str, lines: Sequence[str]
+                  ) -> tuple[Figure, SubFigure]:
+    """A figure that says what and whose it is, should it be shown alone; and the part of so many
+    inches below that, to draw in."""
+    head = 0.3 + 0.17 * len(lines)
+    figure = new_figure(width, head + height, label)
+    figure.text(0.01, 1 - 0.05 / (head + height), figure.label, fontsize=11, fontweight="bold",
+                va="top")
+    for i, line in enumerate(lines):
+        figure.text(0.01, 1 - (0.26 + 0.17 * i) / (head + height), reports.clean(line), fontsize=8,
+                    va="top")
+    grid = figure.add_gridspec(2, 1, height_ratios=(head, height), hspace=0)
+    return figure, figure.add_subfigure(grid[1])
 
 
 def log_axis(axis: Any, low: float, high: float) -> None:

@@ -6,7 +6,7 @@
     lab.roofline(report)                     # a figure, which a notebook shows
     lab.compare([report, lab.load("after.json")])[0].summary()
 
-Or from a shell: python -m pyencore.lab report|compare|attention. Needs the extra
+Or from a shell: python -m pyencore.lab report|compare|table|attention. Needs the extra
 [plots]: matplotlib, Jinja2 and jsonschema.
 """
 

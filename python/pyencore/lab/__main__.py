@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m pyencore.lab report|compare|attention: pages, pictures and tables from a shell."""
+"""python -m pyencore.lab report|compare|table|attention: pages, pictures, tables from a shell."""
 
 from __future__ import annotations
 
@@ -29,18 +29,25 @@ bench/peers/compare.py.
 """
 
 COMPARE = """\
-The first run is the base: every further one is compared with it, row by row. A run is a report, or
-an encore program, which is run: two programs run in turns, with the flags of `encore bench` behind
---, until every row has a verdict; with short turns (--seconds 0.05) that is soonest. Behind --a
-and --b come flags of one of them alone; one program may be both then. Rows belong together that
-agree in engine, workload and its sizes, layers, sequences, tokens, precision, AMX for
-bf16, threads, weights and target; where the best targets of two reports differ, their rows are
-compared as well.
+The first run is the base: every further one is compared with it, row by row. A run is a report, a
+page of one, or an encore program, which is run: two programs run in turns, with the flags of
+`encore bench` behind --, until every row has a verdict; with short turns (--seconds 0.05) that is
+soonest. Behind --a and --b come flags of one of them alone; one program may be both then. Rows
+belong together that agree in engine, workload and its sizes, layers, sequences, tokens, precision,
+AMX for bf16, threads, weights and target; where the best targets of two reports differ, their rows
+are compared as well.
 
   python -m pyencore.lab compare before.json after.json --out page.html
   python -m pyencore.lab compare old/bin/encore new/bin/encore -- --workload base_1x128
   python -m pyencore.lab compare ./encore -- --warm --a --target AVX2 --b --target AVX3
   python -m pyencore.lab compare report.json report.json --precision f32,int8
+"""
+
+TABLE = """\
+A line for each report and number of threads, or with csv, jsonl and sql a line for each row.
+
+  python -m pyencore.lab table zen4.json xeon.html
+  python -m pyencore.lab table *.json --format sql | sqlite3 rows.db
 """
 
 ATTENTION = """\
@@ -60,9 +67,11 @@ def _parser() -> argparse.ArgumentParser:
                                                  "of attention.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
-    def add(name: str, words: str, text: str) -> argparse.ArgumentParser:
+    def add(name: str, words: str, text: str, page: bool = True) -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=words, description=text,
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
+        if not page:
+            return command
         command.add_argument("--out", metavar="FILE.html", help="write the page there")
         command.add_argument("--figures", metavar="FOLDER", help="write each figure there")
         command.add_argument("--image", choices=("svg", "png"), default="svg",
@@ -76,7 +85,7 @@ def _parser() -> argparse.ArgumentParser:
     report.add_argument("--quick", action="store_true", help="fewer workloads and shorter rows")
     report.add_argument("--encore", metavar="PROGRAM", help="the encore command")
 
-    from pyencore.lab import comparison, turns
+    from pyencore.lab import comparison, tables, turns
     compare = add("compare", "runs side by side: ratios, and which are real",
                   COMPARE + "\n" + textwrap.fill(comparison.RULE, 100))
     compare.add_argument("runs", nargs="+", metavar="RUN", help="reports, or two programs")
@@ -88,6 +97,12 @@ def _parser() -> argparse.ArgumentParser:
                          help=f"for them, at most [{turns.BUDGET_MINUTES:.0f}]")
     compare.add_argument("--format", choices=("table", "markdown", "json"), default="table",
                          help="what is printed")
+
+    table = add("table", "many reports as one table", TABLE, page=False)
+    table.add_argument("reports", nargs="+", metavar="REPORT", help="of bench, or a page of it")
+    table.add_argument("--workload", metavar="NAME", help="of a line a CPU [minilm_1x128]")
+    table.add_argument("--format", choices=tables.FORMATS, default="markdown",
+                       help="what is printed [markdown]")
 
     attention = add("attention", "who attends to whom, in a model or step by step", ATTENTION)
     attention.add_argument("attention", nargs="?", metavar="FILE.json", help="of encore attend")
@@ -233,6 +248,14 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
         print(_as_text(pairings, runs, names, args.format == "markdown"), end="")
 
 
+def _table(args: argparse.Namespace, rest: Sequence[str]) -> None:
+    from . import reports, tables
+    if rest:
+        raise reports.LabError(f"found '{rest[0]}' behind --, which table takes nothing of")
+    found = [reports.load(name) for name in args.reports]
+    print(tables.as_text(found, args.format, args.workload), end="")
+
+
 def _as_text(pairings: Sequence[Pairing], runs: Sequence[Report], names: Sequence[str],
              markdown: bool) -> str:
     """The runs with what disturbed them, then a table for each but the first."""
@@ -276,7 +299,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .reports import LabError
     try:
         args = _parser().parse_args(given[:at])
-        commands = {"report": _report, "compare": _compare, "attention": _attention}
+        commands = {"report": _report, "compare": _compare, "table": _table,
+                    "attention": _attention}
         commands[args.command](args, given[at + 1:])
     except ModuleNotFoundError as error:
         print(f"pyencore.lab: {error.name} is missing: pip install '.[plots]' in a clone of encore",

@@ -194,7 +194,7 @@ def _products(row: Row) -> tuple[str, bool]:
 
 def key_of(row: Row | None) -> tuple[Any, ...] | None:
     """What no two rows of a report have in common; None of no row."""
-    return row and (_products(row), row["target"], *(row[name] for name in _KEY))
+    return (_products(row), row["target"], *(row[name] for name in _KEY)) if row else None
 
 
 def _best(rows: Sequence[Row], targets: Sequence[str]) -> Row:

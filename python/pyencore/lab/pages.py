@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import dataclasses
 import functools
+import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,6 +56,7 @@ class Section:
     warnings: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     table: Table | None = None
+    held: Report | None = None
 
 
 def _address(figure: Figure) -> str:
@@ -67,6 +69,8 @@ def _template() -> jinja2.Template:
                                      autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
     environment.filters["address"] = _address
+    environment.filters["held"] = lambda report: reports.HELD + base64.b64encode(
+        json.dumps(report).encode()).decode("ascii")
     environment.filters["clean"] = reports.clean
     return environment.get_template("page.html.j2")
 
@@ -162,7 +166,7 @@ def _all_rows(report: Report) -> Section:
          if {row["engine"] for row in report["rows"]} == {"encore"} else
          "output was as near to a reference as the precision's bound asks."),),
         table=Table([list(line) for line in zip(*kept, strict=True)],
-                    range(first, len(kept) - 1)))
+                    range(first, len(kept) - 1)), held=report)
 
 
 @explained

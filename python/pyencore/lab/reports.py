@@ -6,12 +6,14 @@ A report is the dict that report.schema.json describes, which is the whole defin
 
 from __future__ import annotations
 
+import base64
 import functools
 import importlib.resources
 import inspect
 import json
 import os
 import pathlib
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -24,6 +26,7 @@ Report = dict[str, Any]
 Row = dict[str, Any]
 
 VERSION = 1
+HELD = "data:application/json;base64,"  # before the report that a page holds
 
 
 class LabError(ValueError):
@@ -74,7 +77,7 @@ def _depth(error: Any) -> tuple[int, str]:
 
 @checked
 def load(source: str | os.PathLike[str] | Report) -> Report:
-    """A report from a file, or a dict that is one; raises LabError."""
+    """A report from a file, a page of one, or a dict that is one; raises LabError."""
     if isinstance(source, dict):
         return check(source)
     return check(read_json(source, parse_constant=_refuse_constant), str(source))
@@ -85,7 +88,9 @@ def read_json(source: str | os.PathLike[str], **options: Any) -> Any:
     if "\0" in str(source):
         raise LabError(f"source is {shown(str(source))}; wanted a path without a zero byte")
     try:
-        return json.loads(pathlib.Path(source).read_text("utf-8"), **options)
+        text = pathlib.Path(source).read_text("utf-8")
+        held = text.startswith("<!DOCTYPE html>") and re.search(f'"{HELD}([^"]*)"', text)
+        return json.loads(base64.b64decode(held[1]) if held else text, **options)
     except OSError as error:
         raise LabError(f"{source}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

@@ -75,6 +75,10 @@ def test_a_line_for_each_report_and_number_of_threads():
                row["precision"] == "bf16")
     assert lines[2][1:7] == ["AVX3_ZEN4", "1", "250", "500", "1,000", "22"]
     assert lines[2][8] == reports.time_text(row["seconds"]["p50"])
+    for line, threads in zip(lines, (1, 2), strict=False):
+        row = next(row for row in found[0]["rows"] if row["workload"] == "base_1x128" and
+                   row["precision"] == "f32" and row["threads"] == threads)
+        assert line[7] == reports.time_text(row["seconds"]["p50"])
     assert lines[2][10:] == ["", "31 %", "2026-11-23, encore 0.1.0"]
     found[1]["rows"] = [row for row in found[1]["rows"] if row["workload"] != "minilm_1x16"]
     assert tables.cpus(found)[0][7] == "base_1x16, 1 layer: f32", "the first that all have"

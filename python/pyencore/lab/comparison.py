@@ -88,12 +88,6 @@ class ComparedRow:
         return SAME if told else INCONCLUSIVE
 
     @property
-    def medians_ratio(self) -> float:
-        """Of the times that a table shows."""
-        ours, theirs = (statistics.median(one["slots"]) for one in (self.base, self.other))
-        return float(ours / theirs)
-
-    @property
     def verdict_text(self) -> str:
         real = self.verdict in (FASTER, SLOWER)
         return f"{self.verdict} {self.ratio.value:.2f}x" if real else self.verdict
@@ -145,7 +139,8 @@ class Pairing:
             notes.append(f"The programs ran in turns, {reports.counted(self.rounds, 'round')}. "
                          f"Times of A and {letter} are medians of all rounds, ratios medians of "
                          "each round's.")
-            other = sum((row.medians_ratio - 1) * (row.ratio.value - 1) < 0 for row in self.rows)
+            other = sum((statistics.median(row.base["slots"]) - statistics.median(
+                row.other["slots"])) * (row.ratio.value - 1) < 0 for row in self.rows)
             if other:
                 notes.append(f"{reports.counted(other, 'row')}: the times say the other way round "
                              "than the ratio. The machine moved between rounds; quote the ratio.")

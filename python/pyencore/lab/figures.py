@@ -442,11 +442,9 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     axes.tick_params(axis="y", labelcolor=theme.ink, labelsize=8)
     axes.grid(True, axis="x")
     handles = [Line2D([], [], linestyle="", marker=marks.get(verdict, "o"), markersize=6,
-                      color=colours.get(verdict, theme.muted), label=words)
-               for verdict, words in ((comparison.FASTER, "faster"), (comparison.SLOWER, "slower"),
-                                      (comparison.SAME, comparison.SAME),
-                                      (comparison.INCONCLUSIVE, comparison.INCONCLUSIVE),
-                                      (comparison.TOO_FEW, comparison.TOO_FEW))]
+                      color=colours.get(verdict, theme.muted), label=verdict)
+               for verdict in (comparison.FASTER, comparison.SLOWER, comparison.SAME,
+                               comparison.INCONCLUSIVE, comparison.TOO_FEW)]
     body.legend(handles=[*handles, Patch(color=theme.band, label="noise band")],
                   loc="upper left", bbox_to_anchor=(0.005, 1), ncols=6, fontsize=8.5,
                   borderaxespad=0.3, columnspacing=1.4)

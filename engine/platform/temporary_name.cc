@@ -4,8 +4,11 @@
 
 #include "engine/platform/temporary_name.h"
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
+#include <exception>
 #include <random>
 #include <string>
 #include <string_view>
@@ -17,6 +20,7 @@ namespace encore::inline v0_1::internal {
 namespace {
 
 namespace fs = std::filesystem;
+using Clock = std::chrono::system_clock;
 
 constexpr std::string_view kTemporaryStart = ".encore-";
 constexpr std::string_view kTemporaryEnd = ".tmp";
@@ -45,13 +49,23 @@ void RemoveIfAbandoned(const fs::path& path) {
 }
 #endif
 
+uint64_t RandomNumber() {
+  try {
+    std::random_device random;
+    return (uint64_t{random()} << 32) | random();
+  } catch (const std::exception&) {
+    // A folder that is all there is, without /dev/urandom. Whoever finds the name taken asks again.
+    static std::atomic<uint64_t> calls{0};
+    const auto now = static_cast<uint64_t>(Clock::now().time_since_epoch().count());
+    return (now + calls++) * 0x9E3779B97F4A7C15u;
+  }
+}
+
 }  // namespace
 
 fs::path TemporaryName(const fs::path& destination) {
-  std::random_device random;
-  const uint64_t number = (uint64_t{random()} << 32) | random();
-  return destination.parent_path() /
-         (std::string(kTemporaryStart) + std::to_string(number) + std::string(kTemporaryEnd));
+  return destination.parent_path() / (std::string(kTemporaryStart) +
+                                      std::to_string(RandomNumber()) + std::string(kTemporaryEnd));
 }
 
 bool HoldTemporary([[maybe_unused]] int descriptor) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -45,7 +46,7 @@ std::string StateOf(const fs::directory_entry& entry) {
   const fs::file_time_type modified = entry.last_write_time(error);
   if (!error && size > kSmall) {
     return std::to_string(size) + " bytes, modified " +
-           std::to_string(modified.time_since_epoch().count());
+           std::to_string(static_cast<int64_t>(modified.time_since_epoch().count()));
   }
   const Result<internal::MappedFile> file = internal::MappedFile::Open(entry.path().string());
   return file.ok() ? internal::ChecksumText(internal::ChecksumOf(file->bytes())) : "unreadable";

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <sstream>
 #include <system_error>
@@ -56,27 +57,8 @@ std::string Stepping(const CpuInfo& info) {
                             : "r" + variant.substr(2) + "p" + Value(info, {"CPU revision"});
 }
 
-// The most of all groups of processors whose clock is set together. Files are in kHz.
-int64_t MostMhz(const SystemTree& tree, const std::string& file) {
-  int64_t most = 0;
-  for (const std::string& policy : tree.In(kCpus + "/cpufreq", "policy")) {
-    most = std::max(most, tree.Number(policy + file).value_or(0));
-  }
-  return most / 1000;
-}
-
-int64_t CurrentMhz(const SystemTree& tree, const CpuInfo& info) {
-  int64_t most = 0;
-  for (size_t i = 0; i < info.size(); ++i) most = std::max(most, ClockMhz(tree, info, i));
-  return most;
-}
-
-int64_t BaseMhz(const SystemTree& tree, const CpuInfo& info) {
-  if (const int64_t mhz = MostMhz(tree, "/base_frequency")) return mhz;
-  const auto nominal = tree.Number(kCpus + "/cpu0/acpi_cppc/nominal_freq");
-  // Where no clock is measured, the kernel shows the one that it found when it started.
-  if (nominal || CurrentMhz(tree, info) > 0) return nominal.value_or(0);
-  return NumberAfter("", Value(info, {"cpu MHz"}));
+std::string OfProcessor(size_t processor, const char* file) {
+  return kCpus + "/cpu" + std::to_string(processor) + "/" + file;
 }
 
 // "16 x core", "8 x atom", or the names of the models or parts.
@@ -204,10 +186,20 @@ std::string CpuModel(const CpuInfo& info) {
 }
 
 int64_t ClockMhz(const SystemTree& tree, const CpuInfo& info, size_t processor) {
-  const std::string folder = kCpus + "/cpu" + std::to_string(processor) + "/cpufreq";
-  if (const auto khz = tree.Number(folder + "/scaling_cur_freq")) return *khz / 1000;
+  const auto khz = tree.Number(OfProcessor(processor, "cpufreq/scaling_cur_freq"));
+  if (khz) return *khz / 1000;
   if (!HasFlag(info, "aperfmperf") || processor >= info.size()) return 0;
   return NumberAfter("", Value({info[processor]}, {"cpu MHz"}));
+}
+
+int64_t BaseMhz(const SystemTree& tree, const CpuInfo& info, size_t processor) {
+  if (const auto khz = tree.Number(OfProcessor(processor, "cpufreq/base_frequency"))) {
+    return *khz / 1000;
+  }
+  const auto nominal = tree.Number(OfProcessor(processor, "acpi_cppc/nominal_freq"));
+  // Where no clock is measured, the kernel shows the one that it found when it started.
+  if (nominal || ClockMhz(tree, info, processor) > 0) return nominal.value_or(0);
+  return NumberAfter("", Value(info, {"cpu MHz"}));
 }
 
 MemoryModules ParseMemoryModules(std::string_view tables) {
@@ -253,6 +245,12 @@ std::vector<std::pair<std::string, Fact>> ReadHardware(const SystemTree& tree,
   const std::string product = tree.Text("/sys/class/dmi/id/product_name");
   const std::string nodes = tree.Text("/sys/devices/system/node/online");
   const auto reserved = tree.Number("/proc/sys/vm/nr_hugepages");
+  // Of all processors; 0 if it is known of none.
+  const auto most = [&](const std::function<int64_t(size_t)>& of_processor) {
+    int64_t found = 0;
+    for (size_t i = 0; i < info.size(); ++i) found = std::max(found, of_processor(i));
+    return NumberFact(found);
+  };
   return {{"product", TextFact(product)},
           {"vendor", TextFact(Value(info, {"vendor_id", "CPU implementer"}))},
           {"family", TextFact(Value(info, {"cpu family", "CPU architecture"}))},
@@ -260,9 +258,11 @@ std::vector<std::pair<std::string, Fact>> ReadHardware(const SystemTree& tree,
           {"stepping", TextFact(Stepping(info))},
           {"microcode", TextFact(Value(info, {"microcode"}))},
           {"core_types", CoreTypes(tree, info)},
-          {"base_mhz", NumberFact(BaseMhz(tree, info))},
-          {"max_mhz", NumberFact(MostMhz(tree, "/cpuinfo_max_freq"))},
-          {"current_mhz", NumberFact(CurrentMhz(tree, info))},
+          {"base_mhz", most([&](size_t i) { return BaseMhz(tree, info, i); })},
+          {"max_mhz", most([&](size_t i) {
+             return tree.Number(OfProcessor(i, "cpufreq/cpuinfo_max_freq")).value_or(0) / 1000;
+           })},
+          {"current_mhz", most([&](size_t i) { return ClockMhz(tree, info, i); })},
           {"governor", TextFact(Governors(tree))},
           {"numa_nodes", NumberFact(static_cast<int64_t>(internal::ParseCoreList(nodes).size()))},
           {"memory_bytes", NumberFact(1024 * NumberAfter("MemTotal:", tree.Text("/proc/meminfo")))},

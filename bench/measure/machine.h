@@ -41,8 +41,10 @@ CpuInfo ReadCpuInfo(const SystemTree& tree);
 // "AMD EPYC 9B45 64-Core Processor", of ARM "implementer 0x41, part 0xd40", or "unknown".
 std::string CpuModel(const CpuInfo& info);
 
-// The clock of a processor; 0 where it is not measured, as on most virtual machines.
+// The clock of a processor now, 0 where it is not measured, as on most virtual machines; and the
+// one that it is sold with, 0 if unknown.
 int64_t ClockMhz(const SystemTree& tree, const CpuInfo& info, size_t processor);
+int64_t BaseMhz(const SystemTree& tree, const CpuInfo& info, size_t processor);
 
 // Memory modules in the firmware's tables (SMBIOS, DSP0134: structures of type 17); 0 or "" where
 // they do not say.

@@ -6,10 +6,12 @@
 #ifndef ENCORE_BENCH_MEASURE_OS_H_
 #define ENCORE_BENCH_MEASURE_OS_H_
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 
 #if defined(__linux__)
+#include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
 #endif
@@ -47,6 +49,9 @@ inline ProcessCounts CountsOfProcess() {
           number(usage.ru_nivcsw)};
 }
 
+// The one that the calling thread is on.
+inline size_t CurrentProcessor() { return static_cast<size_t>(std::max(sched_getcpu(), 0)); }
+
 // Seconds that the calling thread has been on a core. A call costs about 250 ns.
 inline double ThreadSeconds() {
   timespec now{};
@@ -57,6 +62,8 @@ inline double ThreadSeconds() {
 #else
 
 inline ProcessCounts CountsOfProcess() { return {}; }
+
+inline size_t CurrentProcessor() { return 0; }
 
 inline double ThreadSeconds() { return WallSeconds(); }
 

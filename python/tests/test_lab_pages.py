@@ -293,6 +293,21 @@ def test_the_machine_is_described():
 HOSTILE = "\"><script>alert(1)</script>\x1b[31m\u202e$x_1$ &"
 
 
+def test_energy_and_clocks_are_shown_where_they_are_known():
+    report = synthetic_report(1, threads=(1,), targets=("AVX2",))
+    row = lab.schema()["properties"]["rows"]["items"]["properties"]["sensors"]["properties"]
+    for one in report["rows"]:
+        one["sensors"] = dict.fromkeys(row)
+    assert "Energy, clock" not in lab.report_page(reports.check(report))
+    report["run"].update(energy_source="package-0, dram", idle_watts=41.25)
+    report["rows"][1]["sensors"].update(watts=180.5, joules_per_token=0.0025, clock_mhz=2100,
+                                        throttled=True)
+    page = lab.report_page(reports.check(report))
+    assert "Energy is that of package-0, dram, the idle machine&#39;s included: 41.2 W." in page
+    (line,) = (row for row in sound(page).rows if "0.0025" in row)
+    assert line[5:] == ["180", "", "0.0025", "", "2,100", "", "yes"]
+
+
 def test_foreign_names_are_escaped():
     report = synthetic_report(1, threads=(1,))
     report["machine"]["cpu"] = HOSTILE

@@ -8,13 +8,21 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <variant>
 #include <vector>
 
+#include "bench/measure/cpus.h"
 #include "bench/measure/machine.h"
+#include "bench/measure/models.h"
+#include "bench/measure/sensors.h"
+#include "nlohmann/json.hpp"
 #include "tests/support/safetensors_bytes.h"
+#include "tools/encore/bench_measure.h"
+#include "tools/encore/bench_table.h"
+#include "tools/encore/report_data.h"
 
 namespace encore::bench {
 namespace {
@@ -184,6 +192,145 @@ TEST(Machine, MemoryModulesOfTheFirmware) {
   EXPECT_TRUE(HardwareOf(machine).at("memory_type") == Fact("DDR5"));
   EXPECT_TRUE(HardwareOf(machine).at("memory_mt_per_s") == Fact(int64_t{4400}));
   EXPECT_TRUE(HardwareOf(machine).at("memory_modules") == Fact(int64_t{3}));
+}
+
+// ---- Energy, clock, temperature
+// ------------------------------------------------------------------
+
+const std::string kRapl = "/sys/class/powercap/intel-rapl:";
+const std::string kCpu = "/sys/devices/system/cpu/cpu";
+
+TEST(Sensors, CountersOfPackagesWrap) {
+  const RecordedTree machine("zen");
+  Sensors sensors(machine.tree());
+  EXPECT_EQ(sensors.energy_source(), "package-0");  // its cores are in it
+  sensors.Start();                                  // at 65532.000000 J of 65532.610987
+  machine.Write(kRapl + "0/energy_uj", "99389013\n");
+  const SensorValues values = sensors.Stop(0.5, 1);
+  ASSERT_TRUE(values.watts);
+  EXPECT_DOUBLE_EQ(*values.watts, 200);  // 0.610987 J before and 99.389013 after it began anew
+  EXPECT_EQ(values.clock_mhz, 3698);
+  EXPECT_EQ(values.temperature_c, 52);  // not the disk's 81
+  EXPECT_EQ(values.throttled, false);   // above its base of 2400
+  sensors.Start();
+  machine.Write(kRapl + "0/energy_uj", "100389013\n");
+  EXPECT_DOUBLE_EQ(sensors.Stop(0.5, 1).watts.value_or(0), 2);
+  machine.Remove(kRapl + "0/energy_uj");
+  EXPECT_FALSE(sensors.Stop(0.5, 1).watts);
+}
+
+TEST(Sensors, PackageAndDramCountOnce) {
+  const RecordedTree machine("hybrid");
+  Sensors sensors(machine.tree());
+  EXPECT_EQ(sensors.energy_source(), "package-0, dram");  // no cores, psys or second way to read
+  sensors.Start();
+  machine.Write(kRapl + "0/energy_uj", "262153000000\n");  // 10 J more
+  machine.Write(kRapl + "0:2/energy_uj", "7000000\n");     // 2 J more
+  machine.Write(kRapl + "0:0/energy_uj", "9000000\n");
+  machine.Write(kRapl + "1/energy_uj", "99000000\n");
+  EXPECT_DOUBLE_EQ(sensors.Stop(2, 0).watts.value_or(0), 6);
+  machine.Remove(kRapl + "0:2/energy_uj");  // as an ordinary user has it
+  EXPECT_EQ(Sensors(machine.tree()).energy_source(), "package-0");
+}
+
+TEST(Sensors, ThrottlingIsCountedOrSeenByTheClock) {
+  const RecordedTree machine("hybrid");
+  Sensors sensors(machine.tree());
+  sensors.Start();
+  EXPECT_EQ(sensors.Stop(1, 0).throttled, false);
+  EXPECT_EQ(sensors.Stop(1, 0).temperature_c, 71);
+  machine.Write(kCpu + "1/thermal_throttle/package_throttle_count", "8\n");
+  EXPECT_EQ(sensors.Stop(1, 0).throttled, true);
+  sensors.Start();  // not in this span
+  EXPECT_EQ(sensors.Stop(1, 0).throttled, false);
+  machine.Write(kCpu + "1/cpufreq/scaling_cur_freq", "2100000\n");  // of 2200
+  EXPECT_EQ(sensors.Stop(1, 1).throttled, false);
+  machine.Write(kCpu + "1/cpufreq/scaling_cur_freq", "2000000\n");
+  EXPECT_EQ(sensors.Stop(1, 1).throttled, true);
+  EXPECT_EQ(sensors.Stop(1, 0).throttled, false);  // the other core's base is another
+}
+
+TEST(Sensors, PowerAndEnergyOfArm) {
+  const RecordedTree machine("arm_server");
+  const std::string hwmon = "/sys/class/hwmon/hwmon0/";
+  Sensors sensors(machine.tree());
+  EXPECT_EQ(sensors.energy_source(), "CPU power");
+  sensors.Start();
+  EXPECT_DOUBLE_EQ(sensors.Stop(3, 0).watts.value_or(0), 62);
+  EXPECT_EQ(sensors.Stop(3, 0).temperature_c, 41);
+  EXPECT_EQ(sensors.Stop(3, 0).throttled, true);  // 2800 of 3000 MHz
+
+  machine.Write(hwmon + "energy1_label", "cpu_energy\n");
+  machine.Write(hwmon + "energy1_input", "5000000\n");
+  machine.Write(hwmon + "energy2_label", "gpu_energy\n");
+  machine.Write(hwmon + "energy2_input", "1\n");
+  Sensors counters(machine.tree());
+  EXPECT_EQ(counters.energy_source(), "cpu_energy");  // which says more than power now and then
+  counters.Start();
+  machine.Write(hwmon + "energy1_input", "11000000\n");
+  EXPECT_DOUBLE_EQ(counters.Stop(3, 0).watts.value_or(0), 2);
+  machine.Write(hwmon + "energy1_input", "4000000\n");  // began anew, and no range is known
+  EXPECT_FALSE(counters.Stop(3, 0).watts);
+}
+
+TEST(Sensors, NothingIsKnownOfVirtualMachines) {
+  Sensors sensors(RecordedTree("virtual").tree());
+  EXPECT_EQ(sensors.energy_source(), "");
+  sensors.Start();
+  const SensorValues values = sensors.Stop(1, 0);
+  EXPECT_FALSE(values.watts || values.clock_mhz || values.temperature_c || values.throttled);
+}
+
+TEST(Sensors, SpansOfARowTogether) {
+  SensorValues first;
+  first.watts = 10;
+  first.clock_mhz = 3000;
+  first.temperature_c = 50;
+  SensorValues second;
+  second.watts = 30;
+  second.clock_mhz = 2900;
+  second.throttled = true;
+  const SensorValues both = Together({first, second});
+  EXPECT_EQ(both.clock_mhz, 2900);
+  EXPECT_EQ(both.watts, 20);
+  EXPECT_EQ(both.temperature_c, 50);
+  EXPECT_EQ(both.throttled, true);
+}
+
+// On a machine whose processor always takes 62 W.
+TEST(Sensors, ARowHasItsEnergy) {
+  const RecordedTree machine("arm_server");
+  for (const int cpu : AllowedCpus()) {  // on any of which the thread may be
+    machine.Write(kCpu + std::to_string(cpu) + "/cpufreq/scaling_cur_freq", "1000000\n");
+    machine.Write(kCpu + std::to_string(cpu) + "/acpi_cppc/nominal_freq", "3000\n");
+  }
+  tool::BenchMeasurer measurer(0.02, Sensors(machine.tree()));
+  measurer.roofs().Measure(1);
+  const NamedWorkload* load = FindWorkload("example_32x10");
+  ASSERT_NE(load, nullptr);
+  for (int visit = 0; visit < 2; ++visit) measurer.Measure(*load, {}, 1, false);
+  const tool::Report report = measurer.Finish();
+  const tool::ReportRow& row = report.rows.at(0);
+  ASSERT_TRUE(row.joules);
+  EXPECT_GE(*row.joules, 62 * row.seconds.min * (1 - 1e-9));
+  EXPECT_LE(*row.joules, 62 * row.seconds.max * (1 + 1e-9));
+
+  const auto json = nlohmann::json::parse(tool::ReportJson(report));
+  EXPECT_EQ(json["run"]["energy_source"], "CPU power");
+  EXPECT_NEAR(json["run"]["idle_watts"].get<double>(), 62, 1e-9);
+  const auto& sensors = json["rows"][0]["sensors"];
+  EXPECT_NEAR(sensors["watts"].get<double>(), 62, 1e-9);
+  EXPECT_EQ(sensors["throttled"], true);
+  EXPECT_NEAR(sensors["joules_per_text"].get<double>() * 32, *row.joules, 1e-9);
+  EXPECT_NEAR(sensors["joules_per_token"].get<double>() * 320, *row.joules, 1e-9);
+  EXPECT_NEAR(sensors["tokens_per_joule"].get<double>() * *row.joules, 320, 1e-6);
+  bool told = false;
+  for (const std::string& note : report.noise.notes) told |= note.ends_with("in 1 of 1 row");
+  EXPECT_TRUE(told);
+  std::ostringstream table;
+  tool::BenchTable(tool::BenchKind::kLayers, Precision::kF32).PrintRow(table, row, false);
+  EXPECT_NE(table.str().find(" mJ/token; "), std::string::npos) << table.str();
+  EXPECT_NE(table.str().find(" MHz; 41 C; throttled"), std::string::npos) << table.str();
 }
 
 }  // namespace

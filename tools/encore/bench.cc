@@ -203,7 +203,7 @@ class BenchRows {
   std::optional<Deadline> deadline_;
 };
 
-void PrintNoise(std::ostream& out, const ReportNoise& noise) {
+void PrintNoise(std::ostream& out, const ReportRun& run, const ReportNoise& noise) {
   const auto percent = [](double value) {
     return value < 0 ? std::string("an unknown part") : Number(value, 1) + " %";
   };
@@ -216,6 +216,9 @@ void PrintNoise(std::ostream& out, const ReportNoise& noise) {
   }
   out << ".\n";
   for (const std::string& note : noise.notes) out << note << ".\n";
+  if (run.idle_watts) {
+    out << "Energy of " << run.energy_source << "; idle: " << Number(*run.idle_watts, 1) << " W.\n";
+  }
 }
 
 // Machine, build and threads: lines, or one line above a table of Markdown.
@@ -304,7 +307,7 @@ int RunBench(const BenchOptions& options) {
   if (json) {
     std::cout << ReportJson(report);
   } else {
-    PrintNoise(std::cout, report.noise);
+    PrintNoise(std::cout, report.run, report.noise);
   }
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
   return kExitOk;

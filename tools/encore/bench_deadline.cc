@@ -165,6 +165,12 @@ const ReportRow& MeasureDeadline(const BenchModel& model, const Deadline& deadli
   bench::BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   const bench::Products products = model.products(precision);
+  const double start = bench::WallSeconds();
+  measurer->sensors().Start();
+  const auto add = [&](ReportRow row, const bench::FrameTimes& times) -> const ReportRow& {
+    return measurer->Add(std::move(row), products, threads, times, deadline.hz,
+                         bench::WallSeconds() - start);
+  };
   if (deadline.budget) {
     TokenSearch search(encoder, executor, deadline);
     auto [tokens, times] = search.Find(deadline.seconds);
@@ -174,7 +180,7 @@ const ReportRow& MeasureDeadline(const BenchModel& model, const Deadline& deadli
     row.budget = {.seconds = *deadline.budget,
                   .fits = search.Fits(times),
                   .max_length = encoder.max_length()};
-    return measurer->Add(std::move(row), products, threads, times, deadline.hz);
+    return add(std::move(row), times);
   }
   const Answer answer = model.CheckedCall(precision, texts, executor);
   ReportRow row = model.RowOf(NameOf(deadline, texts.size()), precision, answer.tokens);
@@ -185,7 +191,7 @@ const ReportRow& MeasureDeadline(const BenchModel& model, const Deadline& deadli
   TextCalls calls(encoder, executor);
   const bench::FrameTimes times =
       calls.Frames(texts, 0, {.hz = deadline.hz, .frames = kLeastFrames}, deadline.seconds);
-  return measurer->Add(std::move(row), products, threads, times, deadline.hz);
+  return add(std::move(row), times);
 }
 
 }  // namespace encore::tool

@@ -6,10 +6,12 @@
 #include "tools/encore/bench_measure.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <numeric>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "bench/measure/check.h"
@@ -89,12 +91,19 @@ void SetFigures(const std::vector<double>& calls, bench::Products products, int 
 
 }  // namespace
 
-BenchMeasurer::BenchMeasurer(double seconds)
+BenchMeasurer::BenchMeasurer(double seconds, bench::Sensors sensors)
     : seconds_(seconds),
       start_(bench::WallSeconds()),
       report_(NewReport()),
-      times_(bench::ReadCpuTimes()) {
+      times_(bench::ReadCpuTimes()),
+      sensors_(std::move(sensors)) {
   report_.run.seconds_per_row = seconds;
+  report_.run.energy_source = sensors_.energy_source();
+  if (report_.run.energy_source.empty()) return;
+  constexpr std::chrono::milliseconds kIdle(500);
+  sensors_.Start();
+  const double waited = bench::SecondsOf([&] { std::this_thread::sleep_for(kIdle); });
+  report_.run.idle_watts = sensors_.Stop(waited, 0).watts;
 }
 
 void BenchMeasurer::MakeEncoders(const bench::NamedWorkload& workload, bench::Products products,
@@ -231,13 +240,17 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
                                   .first->second
                             : before->second;
   bench::Samples& samples = visited.samples;
-  // The peak is measured outside of the calls' time, and counts as none of the seconds.
+  // The peak is measured outside of the calls' time, and counts as none of the seconds. Power is
+  // that of both.
+  sensors_.Start();
+  const double start = bench::WallSeconds();
   double spent = 0;
   for (size_t calls = 0; calls < kMinCalls || spent < seconds_of_visit; ++calls) {
     const double seconds = bench::SecondsOf([&] { call.run(next_copy_++); });
     spent += seconds;
     samples.Add(seconds);
   }
+  visited.sensors.push_back(sensors_.Stop(bench::WallSeconds() - start, bench::CurrentProcessor()));
   samples.Finish();
   if (from_memory) {
     const std::vector<double>& beside = visited.memory;
@@ -248,6 +261,11 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
 
   SetFigures(samples.all(), products, threads, &row);
   row.slots = samples.SlotMedians(kMostSlots);
+  row.sensors = bench::Together(visited.sensors);
+  if (row.sensors.watts) {
+    const double all = std::accumulate(samples.all().begin(), samples.all().end(), 0.0);
+    row.joules = *row.sensors.watts * all / static_cast<double>(samples.count());
+  }
   row.roof = roofs_.Applying(row, samples, memory);
   shares_core_ = roofs_.Watch(row, products, samples.PeakFlops()) < kLeastOfPeaks;
   if (is_new) report_.rows.emplace_back();
@@ -255,11 +273,12 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
 }
 
 const ReportRow& BenchMeasurer::Add(ReportRow row, bench::Products products, int threads,
-                                    const bench::FrameTimes& times, int hz) {
+                                    const bench::FrameTimes& times, int hz, double seconds) {
   SetFigures(times.calls, products, threads, &row);
   std::vector<size_t> ends(times.calls.size());  // a slot is a frame
   std::iota(ends.begin(), ends.end(), size_t{1});
   row.slots = bench::MediansOfSlots(times.calls, ends, kMostSlots);
+  row.sensors = sensors_.Stop(seconds, bench::CurrentProcessor());
   row.loop = {.hz = hz,
               .late = times.late,
               .minor_faults = times.counts.minor_faults,
@@ -278,6 +297,14 @@ Report BenchMeasurer::Finish() {
   report_.noise.steal_percent = load.steal_percent;
   report_.noise.busy_percent = load.busy_percent;
   roofs_.Finish(&report_);
+  const auto throttled =
+      std::count_if(report_.rows.begin(), report_.rows.end(),
+                    [](const ReportRow& row) { return row.sensors.throttled.value_or(false); });
+  if (throttled > 0) {
+    report_.noise.notes.push_back("The processor was throttled, by heat or its power limit, in " +
+                                  std::to_string(throttled) + " of " +
+                                  Counted(report_.rows.size(), "row"));
+  }
   if (cold_in_l3_) report_.noise.notes.emplace_back("L3 holds a part of what cold rows read");
   report_.run.seconds = bench::WallSeconds() - start_;
   return std::move(report_);

@@ -17,6 +17,7 @@
 #include "bench/measure/noise.h"
 #include "bench/measure/peak.h"
 #include "bench/measure/samples.h"
+#include "bench/measure/sensors.h"
 #include "encore/encoder.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/report_data.h"
@@ -43,8 +44,8 @@ class BenchMeasurer {
 
   // About `seconds` a row, in kVisits; 2 calls of a visit at least. Threads are those of
   // bench/measure/threads.h. Make it while the best of the targets to measure is active, as
-  // BenchRoofs wants.
-  explicit BenchMeasurer(double seconds);
+  // BenchRoofs wants. Waits for half a second if energy can be read, to see what idling takes.
+  explicit BenchMeasurer(double seconds, bench::Sensors sensors = bench::Sensors());
 
   // Adds a row of the active target and returns it, after roofs().Measure(threads); or, called for
   // the same once more, a further visit to that row. Warm: a call is the workload's layers, the
@@ -61,13 +62,14 @@ class BenchMeasurer {
   // BindFor does.
   const ReportRow& Time(TimedCall call, bench::Products products, int threads,
                         const Executor& executor);
-  // Adds a row of calls in frames.
+  // Adds a row of calls in frames, which began `seconds` ago, when sensors().Start() was called.
   const ReportRow& Add(ReportRow row, bench::Products products, int threads,
-                       const bench::FrameTimes& times, int hz);
+                       const bench::FrameTimes& times, int hz, double seconds);
   // The row of that name so far; nullptr before its first visit.
   const ReportRow* Find(const std::string& name) const;
 
   BenchRoofs& roofs() { return roofs_; }
+  bench::Sensors& sensors() { return sensors_; }
   // Whether the threads of the last row had less than kLeastOfPeaks of as many single ones' peak.
   bool shares_core() const { return shares_core_; }
 
@@ -84,6 +86,7 @@ class BenchMeasurer {
   Report report_;
   std::optional<bench::CpuTimes> times_;
   BenchRoofs roofs_;
+  bench::Sensors sensors_;
   bool shares_core_ = false;
   bool cold_in_l3_ = false;
 
@@ -92,6 +95,7 @@ class BenchMeasurer {
     size_t bits;  // a hash of the output, which every visit must have
     bench::Samples samples;
     std::vector<double> memory = {};  // its bandwidth beside each visit
+    std::vector<bench::SensorValues> sensors = {};
   };
   std::map<std::string, Visited> visited_;
   std::string made_;  // what encoders_ are

@@ -141,7 +141,14 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
 std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
   if (row.loop) return FrameCells(row);
   const std::string share = row.roof ? Number(100 * row.roof->share, 1) + " %" : "";
-  const std::string roof = row.roof ? row.roof->name : "";
+  std::string roof = row.roof ? row.roof->name : "";
+  if (row.joules) {
+    const double tokens = static_cast<double>(row.useful_tokens);
+    roof += "; " + Number(1e3 * *row.joules / tokens, 3) + " mJ/token";
+  }
+  if (row.sensors.clock_mhz) roof += "; " + std::to_string(*row.sensors.clock_mhz) + " MHz";
+  if (row.sensors.temperature_c) roof += "; " + std::to_string(*row.sensors.temperature_c) + " C";
+  if (row.sensors.throttled.value_or(false)) roof += "; throttled";
   if (!row.model) {
     return {row.workload,
             std::to_string(row.layers),

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/measure/machine.h"
+#include "bench/measure/sensors.h"
 
 namespace encore::tool {
 
@@ -39,7 +40,9 @@ struct ReportRun {
   int idle_spin_us = 0;
   std::string binding;
   double seconds_per_row = 0;
-  double seconds = 0;  // of the whole run
+  double seconds = 0;              // of the whole run
+  std::string energy_source = {};  // of bench/measure/sensors.h; "" if energy cannot be read
+  std::optional<double> idle_watts = {};
 };
 
 struct ReportNoise {
@@ -145,6 +148,8 @@ struct ReportRow {
   double texts_per_s = 0;
   std::optional<ReportLoop> loop = {};
   std::optional<ReportBudget> budget = {};
+  bench::SensorValues sensors = {};
+  std::optional<double> joules = {};  // of a call
   std::optional<ReportRowRoof> roof;
   // Before timing, the model's first layers on four tokens agreed with a reference in double
   // precision, and the output was finite and, bit for bit, what one thread alone computes.

@@ -13,6 +13,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+template <typename T>
+Json OrNull(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
 Json FactJson(const bench::Fact& fact) {
   if (const auto* number = std::get_if<int64_t>(&fact)) return *number;
   if (const auto* text = std::get_if<std::string>(&fact)) return Printable(*text);
@@ -67,17 +72,17 @@ Json SecondsJson(const ReportSeconds& seconds) {
   return {{"min", seconds.min},
           {"p50", seconds.p50},
           {"p90", seconds.p90},
-          {"p99", seconds.p99 ? Json(*seconds.p99) : Json()},
+          {"p99", OrNull(seconds.p99)},
           {"max", seconds.max}};
 }
 
 Json LoopJson(const ReportLoop& loop) {
   return {{"hz", loop.hz},
-          {"p99_9", loop.p99_9 ? Json(*loop.p99_9) : Json()},
+          {"p99_9", OrNull(loop.p99_9)},
           {"late", loop.late},
           {"minor_faults", loop.minor_faults},
           {"major_faults", loop.major_faults},
-          {"allocations", loop.allocations ? Json(*loop.allocations) : Json()},
+          {"allocations", OrNull(loop.allocations)},
           {"voluntary_switches", loop.voluntary_switches},
           {"involuntary_switches", loop.involuntary_switches},
           {"control", SecondsJson(loop.control)}};
@@ -121,6 +126,17 @@ Json RowJson(const ReportRow& row) {
                       {"fits", row.budget->fits},
                       {"max_length", row.budget->max_length}};
   }
+  const auto joules_of = [&](size_t count) {
+    return row.joules ? Json(*row.joules / static_cast<double>(count)) : Json();
+  };
+  const double tokens = static_cast<double>(row.useful_tokens);
+  json["sensors"] = {{"clock_mhz", OrNull(row.sensors.clock_mhz)},
+                     {"temperature_c", OrNull(row.sensors.temperature_c)},
+                     {"throttled", OrNull(row.sensors.throttled)},
+                     {"watts", OrNull(row.sensors.watts)},
+                     {"joules_per_text", joules_of(row.sequences)},
+                     {"joules_per_token", joules_of(row.useful_tokens)},
+                     {"tokens_per_joule", row.joules ? Json(tokens / *row.joules) : Json()}};
   json["roof"] = row.roof ? RowRoofJson(*row.roof) : Json();
   json["verified"] = row.verified;
   return json;
@@ -133,11 +149,15 @@ std::string ReportJson(const Report& report) {
                {"encore", report.encore},
                {"created", report.created},
                {"machine", MachineJson(report.machine)}};
-  json["run"] = {{"threads_from", report.run.threads_from},
-                 {"idle_spin_us", report.run.idle_spin_us},
-                 {"binding", report.run.binding},
-                 {"seconds_per_row", report.run.seconds_per_row},
-                 {"seconds", report.run.seconds}};
+  json["run"] = {
+      {"threads_from", report.run.threads_from},
+      {"idle_spin_us", report.run.idle_spin_us},
+      {"binding", report.run.binding},
+      {"seconds_per_row", report.run.seconds_per_row},
+      {"seconds", report.run.seconds},
+      {"energy_source",
+       report.run.energy_source.empty() ? Json() : Json(Printable(report.run.energy_source))},
+      {"idle_watts", OrNull(report.run.idle_watts)}};
   json["noise"] = {{"steal_percent", report.noise.steal_percent},
                    {"busy_percent", report.noise.busy_percent},
                    {"peak_drift_percent", report.noise.peak_drift_percent},

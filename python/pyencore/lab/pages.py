@@ -104,7 +104,8 @@ def report_sections(report: Report) -> list[Section]:
                             ("Only one number of threads was measured.",)))
     if latency:
         sections.append(Section("Latency", pictures=latency))
-    return [*sections, _all_rows(report), *_hardware(report["machine"].get("hardware", {}))]
+    return [*sections, _all_rows(report), *_sensors(report),
+            *_hardware(report["machine"].get("hardware", {}))]
 
 
 def _head(report: Report) -> Section:
@@ -124,6 +125,28 @@ def _head(report: Report) -> Section:
         f"of the run: {reports.percent_text(noise['peak_drift_percent'])}.",
         *(["; ".join(run["settings"])] if "settings" in run else [])),
         warnings=reports.noise_sentences(report))
+
+
+def _sensors(report: Report) -> list[Section]:
+    """Energy, clock and temperature, if anything of them is known."""
+    columns = (("watts", "W"), ("joules_per_text", "J/text"), ("joules_per_token", "J/token"),
+               ("tokens_per_joule", "tokens/J"), ("clock_mhz", "MHz"), ("temperature_c", "C"))
+    lines = [["workload", "precision", "target", "weights", "threads",
+              *(title for _, title in columns), "throttled"]]
+    for row in report["rows"]:
+        found = row.get("sensors", {})
+        if all(value is None for value in found.values()):
+            continue
+        lines.append([row["workload"], reports.precision_of(row), row["target"], row["weights"],
+                      str(row["threads"]),
+                      *("" if found[name] is None else reports.number(found[name])
+                        for name, _ in columns),
+                      {None: "", True: "yes", False: "no"}[found["throttled"]]])
+    source, idle = report["run"].get("energy_source"), report["run"].get("idle_watts")
+    text = (f"Energy is that of {source}, the idle machine's included: "
+            f"{'unknown' if idle is None else reports.number(idle)} W.",) if source else ()
+    return [Section("Energy, clock and temperature", text, table=Table(lines, range(4, 11)))
+            ] if lines[1:] else []
 
 
 def _hardware(facts: dict[str, Any]) -> list[Section]:

@@ -31,7 +31,9 @@ ROOMS = {
     "bench": ["bench/measure", "reference", *TEXT, *ENGINE],
     "tests": ["tools/encore", "reference/exhaustive", "bench/measure", "reference", *TEXT,
               *ENGINE],
-    "tools/encore": ["bench/measure", *TEXT, *ENGINE],
+    "tools/encore": ["tools/serve", "bench/measure", *TEXT, *ENGINE],
+    # The server is a client of the libraries: it sees their public interface alone.
+    "tools/serve": ["include/encore"],
     # The search over all floats, of `encore verify` and of the tests.
     "reference/exhaustive": ["reference", "engine/kernels", "engine/base", "include/encore"],
     # What the benchmarks share with `encore bench`: sizes, data, timing, the peak.
@@ -79,6 +81,7 @@ FOREIGN = {
              "engine/base/simd_targets.cc", "tests/", "bench/"],
     "omp.h": ["engine/platform/thread_team.", "bench/"],
     "nlohmann/": ["engine/io/", "tests/", "tools/", "bench/"],
+    "boost/": ["tools/serve/"],
     "CLI/": ["tools/encore/command_line.cc", "bench/common.cc"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

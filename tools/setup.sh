@@ -61,6 +61,8 @@ missing_packages() {
               nlohmann/json.hpp:nlohmann-json3-dev CLI/CLI.hpp:libcli11-dev; do
     have_header "${pair%%:*}" || echo "${pair#*:}"
   done
+  # For `encore serve`, which is left out where this cannot be had.
+  have_header boost/beast/http.hpp || ! can_be_root || ! have_command apt-get || echo libboost-dev
   # Tests of locales with a decimal comma make them with localedef out of these.
   [[ -e /usr/share/i18n/locales/de_DE ]] || echo locales
   if [[ "$ci" == yes ]]; then

@@ -44,6 +44,7 @@ void AddEmbed(CommandLine& line, Action& action);      // embed.cc
 void AddRerank(CommandLine& line, Action& action);     // rerank.cc
 void AddLabel(CommandLine& line, Action& action);      // label.cc
 void AddClassify(CommandLine& line, Action& action);   // classify.cc
+void AddServe(CommandLine& line, Action& action);      // serve.cc, where it is built
 
 // What `encore` alone does: the demo with its defaults.
 int RunDefaultDemo();

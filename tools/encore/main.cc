@@ -123,6 +123,9 @@ int Main(int argc, char** argv) {
   AddRerank(line, action);
   AddLabel(line, action);
   AddClassify(line, action);
+#if defined(ENCORE_HAVE_SERVER)
+  AddServe(line, action);
+#endif
 
   // With --replace-invalid they are replaced where they are used, as those of the input.
   const bool replace =

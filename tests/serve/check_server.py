@@ -1,76 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Runs `encore serve` on tiny folders of tests/data and asks it as clients do: every interface,
-bits beside `encore embed`, bad requests, clients that vanish or are slow, many at once, SIGTERM.
+bits beside `encore embed`, and what is refused. What is wrong in HTTP is in check_faults.py.
 
     check_server.py --encore FILE --root DIR [unittest arguments]
 """
 
-import argparse
 import base64
-import concurrent.futures
-import contextlib
-import http.client
 import json
 import pathlib
-import random
-import signal
-import socket
-import struct
+import shutil
 import subprocess
-import sys
-import tempfile
-import threading
-import time
-import unittest
 
-from running_server import PATIENCE, Server, answer_of, as_f32, read_npy, some_texts
+from running_server import PATIENCE, ServerTest, as_f32, main, some_texts
 
 
-class ServerTest(unittest.TestCase):
-    encore = root = None
-    rounds = 4  # of SIGTERM
-
-    @classmethod
-    def setUpClass(cls):
-        data = cls.root / "tests/data"
-        cls.base = data / "text/base"
-        cls.models = ["--model", f"minilm={cls.base}", "--model", f"rerank={data}/text/reranker",
-                      "--model", f"classify={data}/text/classifier",
-                      "--model", f"sparse={data}/heads/splade_bert"]
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.server = Server(cls.encore, *cls.models)
-
-    @classmethod
-    def tearDownClass(cls):
-        status = cls.server.end()
-        cls.folder.cleanup()
-        assert status == 0, status
-
-    def run_encore(self, *arguments, texts=()):
-        done = subprocess.run([self.encore, *map(str, arguments)], input="\n".join([*texts, ""]),
-                              capture_output=True, text=True, check=True, timeout=PATIENCE)
-        return done.stdout
-
-    def vectors(self, texts, *options):
-        output = pathlib.Path(self.folder.name) / "vectors.npy"
-        self.run_encore("embed", "--model", self.base, "--input", "-", "--output", output, *options,
-                        texts=texts)
-        return read_npy(output)
-
-    def embeddings(self, **members):
-        status, answer = self.server.ask("/v1/embeddings", {"model": "minilm", **members})
-        self.assertEqual(status, 200, answer)
-        self.assertEqual([entry["index"] for entry in answer["data"]],
-                         list(range(len(answer["data"]))))
-        return [entry["embedding"] for entry in answer["data"]], answer
-
-    def refused(self, path, body, status=400, method=None, **headers):
-        found, answer = self.server.ask(path, body, method, **headers)
-        self.assertEqual(found, status, answer)
-        self.assertTrue(answer["error"])
-        return answer
-
+class InterfacesTest(ServerTest):
     # ---- Interfaces ------------------------------------------------------------------------------
 
     def test_status_pages(self):
@@ -99,6 +44,9 @@ class ServerTest(unittest.TestCase):
         status, document = self.server.ask("/openapi.json")
         self.assertEqual(status, 200)
         for path, operations in document["paths"].items():
+            if "$ref" in operations:
+                other = operations["$ref"].removeprefix("#/paths/").replace("~1", "/")
+                operations = document["paths"][other]
             for method in set(operations) & {"get", "post"}:
                 path = path.replace("{model}", "minilm")
                 body = "{}" if method == "post" else None
@@ -142,6 +90,7 @@ class ServerTest(unittest.TestCase):
         self.assertEqual(status, 200)
         self.assertEqual([as_f32(row) for row in rows], wanted)
         self.assertEqual(self.server.ask("/embed", {"inputs": texts[0]})[1], rows[:1])
+        self.assertEqual(self.server.ask("/", {"inputs": texts})[1], rows)
         status, lists = self.server.ask("/tokenize", {"inputs": texts})
         self.assertEqual(status, 200)
         status, tokens = self.server.ask("/embed_all", {"inputs": texts})
@@ -191,6 +140,52 @@ class ServerTest(unittest.TestCase):
                               for entry in answer["results"]],
                              [(entry["index"], entry["score"], entry["text"])
                               for entry in found[:3]])
+
+    def test_cohere_vectors(self):
+        texts = some_texts(3, 9)
+        wanted = self.vectors(texts)
+        asked = {"model": "minilm", "texts": texts, "input_type": "search_query"}
+        status, answer = self.server.ask("/v2/embed", asked)
+        self.assertEqual((status, answer["texts"], list(answer["embeddings"])),
+                         (200, texts, ["float"]))
+        self.assertEqual([as_f32(row) for row in answer["embeddings"]["float"]], wanted)
+        both = {**asked, "embedding_types": ["float", "base64"], "output_dimension": 7}
+        for path in ("/v1/embed", "/v2/embed"):
+            found = self.server.ask(path, both)[1]["embeddings"]
+            self.assertEqual([as_f32(row) for row in found["float"]],
+                             self.vectors(texts, "--dimensions", 7))
+            self.assertEqual([base64.b64decode(row) for row in found["base64"]],
+                             [as_f32(row) for row in found["float"]])
+            self.assertEqual(list(map(len, found["base64"])), [40] * len(texts))
+        found = self.server.ask("/v1/embed", asked)[1]["embeddings"]
+        self.assertEqual([as_f32(row) for row in found], wanted)
+        for members in ({"embedding_types": ["int8"]}, {"truncate": "START"}, {"texts": None},
+                        {"embedding_types": 3}, {"output_dimension": 10 ** 6}):
+            answer = self.refused("/v2/embed", {**asked, **members})
+            self.assertEqual(answer["message"], answer["error"]["message"])
+        long = {**asked, "texts": ["cat " * 500]}
+        self.refused("/v2/embed", {**long, "truncate": "NONE"})
+        self.assertEqual(self.server.ask("/v2/embed", {**long, "truncate": "END"})[0], 200)
+
+    def test_prompts_of_input_types(self):
+        folder = pathlib.Path(self.folder.name) / "prompts"
+        shutil.copytree(self.base, folder)
+        modules = [{"idx": 0, "path": "", "type": "sentence_transformers.models.Transformer"},
+                   {"idx": 1, "path": "pool", "type": "sentence_transformers.models.Pooling"}]
+        (folder / "modules.json").write_text(json.dumps(modules))
+        (folder / "pool").mkdir()
+        (folder / "pool/config.json").write_text(json.dumps({"pooling_mode_mean_tokens": True}))
+        (folder / "config_sentence_transformers.json").write_text(
+            json.dumps({"prompts": {"query": "the cat ", "other": "mat "}}))
+        texts = some_texts(3, 10)
+        prompted = self.vectors(texts, "--prompt-name", "query", model=folder)
+        plain = self.vectors(texts, model=folder)
+        self.assertNotEqual(prompted, plain)
+        with self.another("--model", folder) as server:
+            for input_type, wanted in (("search_query", prompted), ("search_document", plain),
+                                       ("clustering", plain), (None, plain)):
+                _, answer = server.ask("/v2/embed", {"texts": texts, "input_type": input_type})
+                self.assertEqual([as_f32(row) for row in answer["embeddings"]["float"]], wanted)
 
     def test_predict(self):
         texts = some_texts(3, 5)
@@ -254,220 +249,6 @@ class ServerTest(unittest.TestCase):
         self.server.ask("/v1/embeddings", {"model": "minilm", "input": secret})
         self.assertNotIn(secret, "".join(self.server.log))
 
-    # ---- HTTP ------------------------------------------------------------------------------------
-
-    def test_connections_are_kept_and_requests_may_be_pipelined(self):
-        connection = self.server.connect()
-        for _ in range(3):
-            self.assertEqual(self.server.ask("/health", connection=connection)[0], 200)
-            self.refused_on(connection)
-        connection.close()
-        body = json.dumps({"model": "minilm", "input": "the cat"})
-        one = (f"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-               f"{body}")
-        last = one.replace("Host: x", "Host: x\r\nConnection: close")
-        text = answer_of(self.server.raw((one * 4 + last).encode()))
-        self.assertEqual(text.count("HTTP/1.1 200 OK"), 5)
-
-    def refused_on(self, connection):
-        status, _ = self.server.ask("/v1/embeddings", "{", connection=connection)
-        self.assertEqual(status, 400)
-
-    def test_chunks_and_continue(self):
-        body = json.dumps({"model": "minilm", "input": "the cat"}).encode()
-        chunks = b"".join(b"%x\r\n%s\r\n" % (len(piece), piece)
-                          for piece in (body[:5], body[5:], b""))
-        head = b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        text = answer_of(self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks))
-        self.assertTrue(text.startswith("HTTP/1.1 200"), text)
-        connection = self.server.raw(head + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n"
-                                     % len(body))
-        self.assertTrue(connection.recv(100).startswith(b"HTTP/1.1 100 Continue"))
-        connection.sendall(body)
-        self.assertTrue(answer_of(connection).startswith("HTTP/1.1 200"))
-
-    def test_no_http(self):
-        head = b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\n"
-        for data, status in ((b"hello\r\n\r\n", 400), (head + b"Content-Length: x\r\n\r\n", 400),
-                             (head + b"Content-Length: 100000000\r\n\r\n", 413),
-                             (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", 431),
-                             (head + b"X: y\r\n" * 100000, 431)):
-            connection = socket.create_connection(("127.0.0.1", self.server.port), PATIENCE)
-            with contextlib.suppress(ConnectionError):
-                connection.sendall(data)
-            self.assertTrue(answer_of(connection).startswith(f"HTTP/1.1 {status}"), status)
-        self.assertEqual(self.server.ask("/health")[0], 200)
-
-    def test_a_body_that_is_too_large_has_an_answer(self):
-        status, _ = self.server.ask("/v1/embeddings", "x" * (9 << 20))
-        self.assertEqual(status, 413)
-
-    # ---- Many at once ----------------------------------------------------------------------------
-
-    def test_bits_under_load_while_clients_vanish(self):
-        texts = some_texts(64, 6)
-        wanted = self.vectors(texts)
-
-        def client(number):
-            draw = random.Random(number)
-            connection = self.server.connect()
-            for _ in range(60):
-                chosen = [draw.randrange(len(texts)) for _ in range(draw.choice((1, 1, 1, 5, 32)))]
-                status, answer = self.server.ask(
-                    "/v1/embeddings", {"model": "minilm", "input": [texts[i] for i in chosen]},
-                    connection=connection)
-                if status != 200:
-                    return f"status {status}: {answer}"
-                for i, entry in zip(chosen, answer["data"], strict=True):
-                    if as_f32(entry["embedding"]) != wanted[i]:
-                        return f"other bits of text {i}"
-            connection.close()
-            return ""
-
-        def vanish(number):
-            body = json.dumps({"model": "minilm", "input": some_texts(500, number)})
-            head = f"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: {len(body)}\r\n\r\n"
-            data = (head + body).encode()
-            connection = self.server.raw(data[:len(data) if number % 2 else len(data) // 2])
-            time.sleep(0.002 * (number % 7))
-            if number % 3 == 0:  # a reset rather than an end
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.close()
-            return ""
-
-        with concurrent.futures.ThreadPoolExecutor(46) as pool:
-            done = [*pool.map(client, range(16)), *pool.map(vanish, range(30))]
-        self.assertEqual(set(done), {""})
-        deadline = time.monotonic() + PATIENCE
-        while "encore_queue_tokens 0\n" not in self.server.ask("/metrics")[1]:
-            self.assertLess(time.monotonic(), deadline, "work of clients that are gone stays")
-            time.sleep(0.02)
-
-    def test_long_and_short_requests_end(self):
-        documents = some_texts(1000, 7)
-        wanted = self.vectors(documents[:10])
-
-        def many(_):
-            status, answer = self.server.ask("/v1/embeddings",
-                                             {"model": "minilm", "input": documents})
-            return status == 200 and [as_f32(entry["embedding"])
-                                      for entry in answer["data"][:10]] == wanted
-
-        with concurrent.futures.ThreadPoolExecutor(4) as pool:
-            running = [pool.submit(many, i) for i in range(8)]
-            for i in range(100):
-                found, _ = self.embeddings(input=documents[i % 10])
-                self.assertEqual(as_f32(found[0]), wanted[i % 10])
-            self.assertTrue(all(future.result() for future in running))
-
-    # ---- Servers of their own --------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def another(self, *options, status=0):
-        server = Server(self.encore, *options)
-        try:
-            yield server
-        finally:
-            self.assertEqual(server.end(), status)
-
-    def test_keys(self):
-        keys = pathlib.Path(self.folder.name) / "keys"
-        keys.write_text("open sesame\n\nanother\n")
-        with self.another("--model", self.base, "--api-key-file", keys, "--log",
-                          "none") as server:
-            self.assertEqual(server.ask("/health")[0], 200)
-            for header in ({}, {"Authorization": "Bearer"}, {"Authorization": "Bearer open"},
-                           {"Authorization": "Bearer anotheranother"},
-                           {"Authorization": "Bearer "}, {"Authorization": "Basic another"}):
-                status, answer = server.ask("/v1/models", **header)
-                self.assertEqual((status, answer["error"]["code"]), (401, "invalid_api_key"))
-                self.assertEqual(server.headers["WWW-Authenticate"], "Bearer")
-            for key in ("open sesame", "another"):
-                self.assertEqual(server.ask("/v1/models", Authorization=f"Bearer {key}")[0], 200)
-            self.assertEqual(server.ask("/metrics")[0], 401)
-        self.assertEqual(server.log, [])
-
-    def test_limits_queue_deadline_and_slow_clients(self):
-        with self.another("--model", self.base, "--max-queue", 40, "--max-body", 1000,
-                          "--max-texts", 4, "--request-seconds", 1, "--max-connections",
-                          20) as server:
-            slow = server.raw(b"POST /v1/embeddings HTTP/1.1\r\nHo")
-            half = server.raw(b"POST /v1/embeddings HTTP/1.1\r\nContent-Length: 10\r\n\r\n{")
-            path = "/v1/embeddings"
-            self.assertEqual(server.ask(path, {"input": ["a"] * 5})[0], 413)
-            self.assertEqual(server.ask(path, {"input": "a" * 1000})[0], 413)
-            self.assertEqual(server.ask(path, {"input": ["the cat sat on the mat " * 4] * 4})[0],
-                             413)
-            status, answer = server.ask(path, {"input": "a"}, X_Encore_Deadline_Ms="0")
-            self.assertEqual((status, answer["error"]["code"]), (504, "deadline_exceeded"))
-            self.assertEqual(server.ask(path, {"input": "a"}, X_Encore_Deadline_Ms="90000")[0],
-                             200)
-            # Many at once: some find the queue full, and are told when to come again.
-            text = {"input": ["the cat sat on the mat the cat"] * 2}
-            told = []
-
-            def ask(_):
-                with contextlib.closing(server.connect()) as connection:
-                    for _ in range(200):
-                        told.append(server.ask(path, text, connection=connection)[0])
-                        if told[-1] == 429:
-                            return
-
-            with concurrent.futures.ThreadPoolExecutor(8) as pool:
-                list(pool.map(ask, range(8)))
-            self.assertEqual(set(told), {200, 429})
-            self.assertEqual(server.retry_after, "1")
-            for connection in (slow, half):
-                self.assertEqual(answer_of(connection), "")
-            idle = [server.raw(b"") for _ in range(30)]
-            ended = sum(connection.recv(1) == b"" for connection in idle[20:])
-            self.assertEqual(ended, 10)
-            for connection in idle:
-                connection.close()
-
-    def test_sigterm_loses_no_request(self):
-        texts = some_texts(40, 8)
-        for round_ in range(ServerTest.rounds):
-            server = Server(self.encore, "--model", self.base)
-            begun, signalled, lost = threading.Barrier(9), threading.Event(), []
-
-            def client(server=server, begun=begun, signalled=signalled, lost=lost):
-                # A connection for each request. Those from before the signal are answered.
-                first = True
-                while True:
-                    with contextlib.closing(server.connect()) as connection:
-                        try:
-                            connection.connect()
-                        except OSError:
-                            return
-                        late = signalled.is_set()
-                        try:
-                            status = server.ask("/v1/embeddings", {"input": texts},
-                                                connection=connection)[0]
-                        except (OSError, http.client.HTTPException) as error:
-                            status = repr(error)
-                    if late:
-                        return
-                    if status != 200:
-                        lost.append(status)
-                    if first:
-                        begun.wait()
-                        first = False
-
-            clients = [threading.Thread(target=client) for _ in range(8)]
-            for thread in clients:
-                thread.start()
-            begun.wait()
-            idle = server.connect()
-            server.ask("/health", connection=idle)
-            time.sleep(0.01 * (round_ % 4))
-            signalled.set()
-            self.assertEqual(server.end(signal.SIGINT if round_ == 3 else signal.SIGTERM), 0)
-            for thread in clients:
-                thread.join()
-            idle.close()
-            self.assertEqual(lost, [])
-
     def test_bad_command_lines(self):
         for options, about in ((["--model", "/nowhere"], "/nowhere"),
                                (["--model", "=x"], "NAME=FOLDER"),
@@ -481,17 +262,5 @@ class ServerTest(unittest.TestCase):
             self.assertIn(about, done.stderr)
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--encore", type=pathlib.Path, required=True)
-    parser.add_argument("--root", type=pathlib.Path, required=True)
-    parser.add_argument("--rounds", type=int, default=ServerTest.rounds, help="of SIGTERM")
-    arguments, rest = parser.parse_known_args()
-    ServerTest.encore = arguments.encore.resolve()
-    ServerTest.rounds = arguments.rounds
-    ServerTest.root = arguments.root.resolve()
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    main(InterfacesTest)

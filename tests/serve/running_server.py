@@ -1,16 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# For check_server.py: a running server, and what is asked of it.
+# A running server and what is asked of it, for the scripts here.
 
+import argparse
 import contextlib
 import http.client
 import json
+import pathlib
 import random
 import signal
 import socket
 import struct
 import subprocess
+import sys
+import tempfile
 import threading
+import unittest
 
 WORDS = "the cat sat on a mat and kitten is resting rug how do i renew my passport".split()
 PATIENCE = 120  # seconds, on a machine that is busy
@@ -94,3 +99,70 @@ def answer_of(connection):
             data += piece
     connection.close()
     return data.decode()
+
+
+class ServerTest(unittest.TestCase):
+    """A server of several models for all tests of a class."""
+
+    encore = root = None
+
+    @classmethod
+    def setUpClass(cls):
+        data = cls.root / "tests/data"
+        cls.base = data / "text/base"
+        cls.models = ["--model", f"minilm={cls.base}", "--model", f"rerank={data}/text/reranker",
+                      "--model", f"classify={data}/text/classifier",
+                      "--model", f"sparse={data}/heads/splade_bert"]
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.server = Server(cls.encore, *cls.models)
+
+    @classmethod
+    def tearDownClass(cls):
+        status = cls.server.end()
+        cls.folder.cleanup()
+        assert status == 0, status
+
+    def run_encore(self, *arguments, texts=()):
+        done = subprocess.run([self.encore, *map(str, arguments)], input="\n".join([*texts, ""]),
+                              capture_output=True, text=True, check=True, timeout=PATIENCE)
+        return done.stdout
+
+    def vectors(self, texts, *options, model=None):
+        output = pathlib.Path(self.folder.name) / "vectors.npy"
+        self.run_encore("embed", "--model", model or self.base, "--input", "-", "--output", output,
+                        *options, texts=texts)
+        return read_npy(output)
+
+    def embeddings(self, **members):
+        status, answer = self.server.ask("/v1/embeddings", {"model": "minilm", **members})
+        self.assertEqual(status, 200, answer)
+        self.assertEqual([entry["index"] for entry in answer["data"]],
+                         list(range(len(answer["data"]))))
+        return [entry["embedding"] for entry in answer["data"]], answer
+
+    def refused(self, path, body, status=400, method=None, **headers):
+        found, answer = self.server.ask(path, body, method, **headers)
+        self.assertEqual(found, status, answer)
+        self.assertTrue(answer["error"])
+        return answer
+
+    @contextlib.contextmanager
+    def another(self, *options, status=0):
+        server = Server(self.encore, *options)
+        try:
+            yield server
+        finally:
+            self.assertEqual(server.end(), status)
+
+
+def main(test):
+    """Runs a script's tests. Options are those of unittest, and numbers that `test` has."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--encore", type=pathlib.Path, required=True)
+    parser.add_argument("--root", type=pathlib.Path, required=True)
+    parser.add_argument("--rounds", type=int, default=4, help="of SIGTERM")
+    arguments, rest = parser.parse_known_args()
+    test.encore = arguments.encore.resolve()
+    test.root = arguments.root.resolve()
+    test.rounds = arguments.rounds
+    unittest.main(argv=[sys.argv[0], *rest])

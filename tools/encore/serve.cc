@@ -20,7 +20,8 @@ namespace {
 
 constexpr const char* kServeFooter =
     R"(Interfaces: OpenAI's /v1/embeddings and /v1/models; text-embeddings-inference's /embed,
-/embed_sparse, /embed_all, /rerank, /predict, /tokenize and /info; Cohere's and Jina's /v1/rerank.
+/embed_sparse, /embed_all, /rerank, /predict, /tokenize and /info; Cohere's /v1/embed, /v2/embed,
+/v1/rerank and /v2/rerank, and Jina's /v1/rerank.
 /health, /ready and /metrics watch it; /openapi.json describes them all.
 
 A vector has the bits of `encore embed`, whatever else is computed at the time. SIGTERM and Ctrl-C

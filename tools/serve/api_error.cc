@@ -60,7 +60,7 @@ Response ErrorResponse(Interface interface, const ApiError& error) {
                   {"code", nullptr}};
     if (!error.param().empty()) shape["param"] = error.param();
     if (const char* const code = OpenAiCode(error.status())) shape["code"] = code;
-    if (interface == Interface::kRerank) {
+    if (interface == Interface::kCohere) {
       body["message"] = error.what();
       body["detail"] = error.what();
     }

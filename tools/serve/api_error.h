@@ -18,7 +18,7 @@ namespace encore::serve {
 enum class Interface : uint8_t {
   kOpenAi,  // {"error": {"message", "type", "param", "code"}}
   kTei,     // {"error", "error_type"}
-  kRerank,  // {"message", "detail", "error": {...}}: Cohere's, Jina's and OpenAI's
+  kCohere,  // {"message", "detail", "error": {...}}: Cohere's, Jina's and OpenAI's
 };
 
 // Thrown while a request is read. `param` is the member at fault, or empty.

@@ -84,6 +84,12 @@ Json ParseBody(std::string_view body, size_t depth) {
   return value;
 }
 
+Json& Member(Json* object, const char* name) {
+  const auto found = object->find(name);
+  if (found == object->end()) Unwanted(name, "nothing", "it: it is required");
+  return *found;
+}
+
 std::optional<std::string> StringMember(const Json& object, const char* name) {
   const Json* const value = Find(object, name);
   if (value == nullptr) return std::nullopt;
@@ -123,28 +129,27 @@ std::string TakeText(Json* value, const char* name, size_t most_bytes) {
   return std::move(text);
 }
 
+void CheckCount(const Json& list, const char* name, size_t most) {
+  if (list.size() <= most) return;
+  throw ApiError(413,
+                 std::string(name) + ": found " + std::to_string(list.size()) +
+                     " texts, wanted at most " + std::to_string(most),
+                 name);
+}
+
 std::vector<std::string> TakeTexts(Json* object, const char* name, size_t most_texts,
-                                   size_t most_bytes, bool* single) {
-  const auto found = object->find(name);
-  if (found == object->end()) {
-    throw ApiError(400, std::string(name) + ": found nothing, wanted a text or a list", name);
-  }
-  if (single != nullptr) *single = found->is_string();
+                                   size_t most_bytes) {
+  Json& list = Member(object, name);
   std::vector<std::string> texts;
-  if (found->is_string()) {
-    texts.push_back(TakeText(&*found, name, most_bytes));
+  if (list.is_string()) {
+    texts.push_back(TakeText(&list, name, most_bytes));
     return texts;
   }
-  if (!found->is_array()) Unwanted(name, TypeOf(*found), "a text or a list of texts");
-  if (found->empty()) Unwanted(name, "an empty list", "at least one text");
-  if (found->size() > most_texts) {
-    throw ApiError(413,
-                   std::string(name) + ": found " + std::to_string(found->size()) +
-                       " texts, wanted at most " + std::to_string(most_texts),
-                   name);
-  }
-  texts.reserve(found->size());
-  for (Json& value : *found) texts.push_back(TakeText(&value, name, most_bytes));
+  if (!list.is_array()) Unwanted(name, TypeOf(list), "a text or a list of texts");
+  if (list.empty()) Unwanted(name, "an empty list", "at least one text");
+  CheckCount(list, name, most_texts);
+  texts.reserve(list.size());
+  for (Json& value : list) texts.push_back(TakeText(&value, name, most_bytes));
   return texts;
 }
 

@@ -30,14 +30,18 @@ std::optional<std::string> StringMember(const Json& object, const char* name);
 std::optional<bool> BoolMember(const Json& object, const char* name);
 std::optional<size_t> SizeMember(const Json& object, const char* name, size_t least);
 
+// A member that must be there.
+Json& Member(Json* object, const char* name);
+
 // "a string", "a list", for sentences.
 const char* TypeOf(const Json& value);
 
 // A string, taken out of the request.
 std::string TakeText(Json* value, const char* name, size_t most_bytes);
-// A string or a list of strings. *single: it was no list.
+void CheckCount(const Json& list, const char* name, size_t most);
+// A string or a list of strings.
 std::vector<std::string> TakeTexts(Json* object, const char* name, size_t most_texts,
-                                   size_t most_bytes, bool* single = nullptr);
+                                   size_t most_bytes);
 
 // ---- Writing -----------------------------------------------------------------------------------
 

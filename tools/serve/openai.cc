@@ -37,12 +37,7 @@ std::vector<std::vector<int32_t>> TakeLists(const Json& body, const Limits& limi
   if (input->front().is_number()) {
     lists.push_back(TakeIds(*input));
   } else if (input->front().is_array()) {
-    if (input->size() > limits.texts) {
-      throw ApiError(413,
-                     "input: found " + std::to_string(input->size()) + " lists, wanted at most " +
-                         std::to_string(limits.texts),
-                     "input");
-    }
+    CheckCount(*input, "input", limits.texts);
     for (const Json& list : *input) {
       if (!list.is_array() || list.empty()) {
         throw ApiError(400, "input: wanted lists of token ids that are not empty", "input");
@@ -53,21 +48,14 @@ std::vector<std::vector<int32_t>> TakeLists(const Json& body, const Limits& limi
   return lists;
 }
 
-Response EmbeddingsAnswer(const Work& work, bool base64) {
+Response EmbeddingsAnswer(const Work& work, Encoding encoding) {
   Response response;
   std::string& out = response.body;
   out = R"({"object":"list","data":[)";
   for (size_t i = 0; i < work.size(); ++i) {
-    const std::span<const float> row = std::span(work.values).subspan(i * work.width, work.width);
     out += i > 0 ? "," : "";
     out += R"({"object":"embedding","index":)" + std::to_string(i) + R"(,"embedding":)";
-    if (base64) {
-      out += '"';
-      AppendBase64(row, &out);
-      out += '"';
-    } else {
-      AppendNumbers(row, &out);
-    }
+    AppendRow(work, i, encoding, &out);
     out += '}';
   }
   const std::string tokens = std::to_string(work.computed_tokens);
@@ -91,16 +79,9 @@ void PostEmbeddings(Service& service, const CallPtr& call) {
   } else {
     work->kind = WorkKind::kEmbedIds;
   }
-  work->options.dimensions = SizeMember(body, "dimensions", 1).value_or(0);
-  if (work->options.dimensions > model.encoder.max_dimensions()) {
-    throw ApiError(400,
-                   "dimensions: found " + std::to_string(work->options.dimensions) +
-                       ", wanted at most " + std::to_string(model.encoder.max_dimensions()),
-                   "dimensions");
-  }
-  service.Compute(call, work, [base64 = encoding == "base64"](const Work& done) {
-    return EmbeddingsAnswer(done, base64);
-  });
+  work->options.dimensions = DimensionsMember(body, "dimensions", model);
+  const Encoding kind = encoding == "base64" ? Encoding::kBase64 : Encoding::kFloat;
+  service.Compute(call, work, [kind](const Work& done) { return EmbeddingsAnswer(done, kind); });
 }
 
 Json ModelObject(const Model& model) {

@@ -54,7 +54,7 @@ Service::Service(const Settings& settings, std::vector<Model> models, const Exec
       scheduler_(executor, settings.limits.queue_tokens, metrics) {}
 
 const Route* Service::Find(std::string_view method, std::string_view path, Response* error) {
-  const std::array<std::span<const Route>, 4> all = {OpenAiRoutes(), TeiRoutes(), RerankRoutes(),
+  const std::array<std::span<const Route>, 4> all = {OpenAiRoutes(), TeiRoutes(), CohereRoutes(),
                                                      StatusRoutes()};
   const Route* other = nullptr;
   for (const std::span<const Route> routes : all) {
@@ -209,6 +209,37 @@ void Service::Answer(const CallPtr& call, const std::function<Response(const Wor
     if (!work.status.ok()) throw ErrorOf(work.status);
     call->Reply(answer(work));
   });
+}
+
+size_t DimensionsMember(const Json& body, const char* name, const Model& model) {
+  const size_t found = SizeMember(body, name, 1).value_or(0);
+  const size_t most = model.encoder.max_dimensions();
+  if (found <= most) return found;
+  throw ApiError(400,
+                 std::string(name) + ": found " + std::to_string(found) + ", wanted at most " +
+                     std::to_string(most),
+                 name);
+}
+
+void AppendRow(const Work& work, size_t row, Encoding encoding, std::string* out) {
+  const std::span<const float> values =
+      std::span(work.values).subspan(row * work.width, work.width);
+  if (encoding == Encoding::kFloat) {
+    AppendNumbers(values, out);
+    return;
+  }
+  *out += '"';
+  AppendBase64(values, out);
+  *out += '"';
+}
+
+void AppendRows(const Work& work, size_t begin, size_t end, Encoding encoding, std::string* out) {
+  *out += '[';
+  for (size_t row = begin; row < end; ++row) {
+    if (row > begin) *out += ',';
+    AppendRow(work, row, encoding, out);
+  }
+  *out += ']';
 }
 
 std::vector<size_t> BestFirst(std::span<const float> scores) {

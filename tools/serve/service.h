@@ -108,8 +108,16 @@ std::shared_ptr<Work> NewWork(const Model& model, WorkKind kind, OnLong on_long)
 // Routes, by interface.
 std::span<const Route> OpenAiRoutes();
 std::span<const Route> TeiRoutes();
-std::span<const Route> RerankRoutes();
+std::span<const Route> CohereRoutes();
 std::span<const Route> StatusRoutes();
+
+// The first numbers of a vector that are wanted: 0 for all.
+size_t DimensionsMember(const Json& body, const char* name, const Model& model);
+
+// A row of a work's values, as a list of numbers or a string in base64; and a list of rows.
+enum class Encoding : uint8_t { kFloat, kBase64 };
+void AppendRow(const Work& work, size_t row, Encoding encoding, std::string* out);
+void AppendRows(const Work& work, size_t begin, size_t end, Encoding encoding, std::string* out);
 
 // Texts in the order of their scores, the best first; of equals the earlier first.
 std::vector<size_t> BestFirst(std::span<const float> scores);

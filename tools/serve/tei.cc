@@ -45,14 +45,10 @@ void PostEmbed(Service& service, const CallPtr& call) {
   Json body;
   auto work = InputsWork(service, *call, Ability::kEmbed, WorkKind::kEmbed, &body);
   work->options.normalize = BoolMember(body, "normalize").value_or(true);
-  work->options.dimensions = SizeMember(body, "dimensions", 1).value_or(0);
+  work->options.dimensions = DimensionsMember(body, "dimensions", *work->model);
   service.Compute(call, work, [](const Work& done) {
-    Response response = {.body = "["};
-    for (size_t i = 0; i < done.size(); ++i) {
-      if (i > 0) response.body += ',';
-      AppendNumbers(std::span(done.values).subspan(i * done.width, done.width), &response.body);
-    }
-    response.body += ']';
+    Response response;
+    AppendRows(done, 0, done.size(), Encoding::kFloat, &response.body);
     return response;
   });
 }
@@ -63,12 +59,9 @@ void PostEmbedAll(Service& service, const CallPtr& call) {
   service.Compute(call, work, [](const Work& done) {
     Response response = {.body = "["};
     for (size_t i = 0; i < done.size(); ++i) {
-      response.body += i > 0 ? ",[" : "[";
-      for (size_t row = done.row_starts[i]; row < done.row_starts[i + 1]; ++row) {
-        if (row > done.row_starts[i]) response.body += ',';
-        AppendNumbers(std::span(done.values).subspan(row * done.width, done.width), &response.body);
-      }
-      response.body += ']';
+      if (i > 0) response.body += ',';
+      AppendRows(done, done.row_starts[i], done.row_starts[i + 1], Encoding::kFloat,
+                 &response.body);
     }
     response.body += ']';
     return response;
@@ -101,9 +94,7 @@ void PostTeiRerank(Service& service, const CallPtr& call) {
   Json body = ParseBody(call->body, limits.json_depth);
   auto work =
       NewWork(service.ModelFor(body, Ability::kScore), WorkKind::kScore, OnLongOf(service, body));
-  const auto query = body.find("query");
-  if (query == body.end()) throw ApiError(400, "query: found nothing, wanted a text", "query");
-  work->query = TakeText(&*query, "query", limits.text_bytes);
+  work->query = TakeText(&Member(&body, "query"), "query", limits.text_bytes);
   work->texts = TakeTexts(&body, "texts", limits.texts, limits.text_bytes);
   const bool raw = BoolMember(body, "raw_scores").value_or(false);
   work->options.activation = raw ? ScoreActivation::kIdentity : ScoreActivation::kSigmoid;
@@ -154,14 +145,13 @@ void PostPredict(Service& service, const CallPtr& call) {
   Json body = ParseBody(call->body, limits.json_depth);
   const Model& model = service.ModelFor(body, Ability::kClassify);
   auto work = NewWork(model, WorkKind::kClassify, OnLongOf(service, body));
-  const auto inputs = body.find("inputs");
-  if (inputs == body.end()) throw ApiError(400, "inputs: found nothing, wanted texts", "inputs");
-  const bool many = inputs->is_array() && !inputs->empty() && inputs->front().is_array();
+  Json& inputs = Member(&body, "inputs");
+  const bool many = inputs.is_array() && !inputs.empty() && inputs.front().is_array();
   if (many) {
-    if (inputs->size() > limits.texts) throw ApiError(413, "inputs: too many texts", "inputs");
-    for (Json& value : *inputs) TakePair(&value, limits, work.get());
+    CheckCount(inputs, "inputs", limits.texts);
+    for (Json& value : inputs) TakePair(&value, limits, work.get());
   } else {
-    TakePair(&*inputs, limits, work.get());
+    TakePair(&inputs, limits, work.get());
   }
   if (!work->seconds.empty() && work->seconds.size() != work->texts.size()) {
     throw ApiError(400, "inputs: found texts and pairs, wanted one of the two", "inputs");
@@ -299,6 +289,7 @@ void GetInfo(Service& service, const CallPtr& call) {
 
 std::span<const Route> TeiRoutes() {
   static constexpr std::array kRoutes = {
+      Route{"POST", "/", Interface::kTei, false, PostEmbed},
       Route{"POST", "/embed", Interface::kTei, false, PostEmbed},
       Route{"POST", "/embed_sparse", Interface::kTei, false, PostEmbedSparse},
       Route{"POST", "/embed_all", Interface::kTei, false, PostEmbedAll},

@@ -9,11 +9,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <fstream>
 
 #if defined(__linux__)
 #include <sched.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 #endif
 
 namespace encore::bench {
@@ -52,6 +54,14 @@ inline ProcessCounts CountsOfProcess() {
 // The one that the calling thread is on.
 inline size_t CurrentProcessor() { return static_cast<size_t>(std::max(sched_getcpu(), 0)); }
 
+// Of the process, now; 0 if unknown.
+inline size_t ResidentBytes() {
+  size_t size = 0;
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> size >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
 // Seconds that the calling thread has been on a core. A call costs about 250 ns.
 inline double ThreadSeconds() {
   timespec now{};
@@ -64,6 +74,7 @@ inline double ThreadSeconds() {
 inline ProcessCounts CountsOfProcess() { return {}; }
 
 inline size_t CurrentProcessor() { return 0; }
+inline size_t ResidentBytes() { return 0; }
 
 inline double ThreadSeconds() { return WallSeconds(); }
 

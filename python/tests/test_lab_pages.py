@@ -413,3 +413,25 @@ def test_a_browser_shows_pages_light_and_dark(tmp_path):
         pictures.append(picture.read_bytes())
     assert pictures[0] != pictures[1]
     assert min(map(len, pictures)) > 20000
+
+
+def test_servers_and_openings_have_tables():
+    report = synthetic_report(threads=(1, 2))
+    rows = report["rows"] = [row for row in report["rows"] if row["precision"] == "f32" and
+                             row["target"] == "AVX3_ZEN4"]
+    server = {"calls_per_s": 80.5, "load_percent": None, "p99_9": None}
+    loaded = {**server, "load_percent": 80, "p99_9": 0.25}
+    rows += [{**row, "workload": f"{row['workload']} {name}", "server": of_row}
+             for row in rows[:2] for name, of_row in (("rate", server), ("at 80 % load", loaded))]
+    opening = {"seconds": 0.25, "cached": None, "first_call": 0.02, "packed_bytes": 42_000_000,
+               "resident_bytes": 0}
+    rows.append({**rows[0], "model": {"name": "mini", "bytes": 90_900_000, "values": 9},
+                 "texts_per_s": 583.24, "opening": opening})
+    cells = sound(lab.report_page(report))
+    assert ["mini", "f32", "90.9 MB", "42.0 MB", "", "250 ms", "", "20.0 ms"] in cells.rows
+    served = [row for row in cells.rows if row[3] == "80 %"]
+    assert len(served) == 2 and served[0][4] == "80.5" and served[0][9] == "250 ms"
+    assert sum(row[3] == "back to back" for row in cells.rows) == 2
+    assert sum("583.2" in row for row in cells.rows) == 1  # texts/s
+    lines = [text.get_text() for text in lab.scaling(report).axes[0].texts]
+    assert not any("% load" in line for line in lines)  # as fast as calls arrive

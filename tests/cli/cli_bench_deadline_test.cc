@@ -122,7 +122,7 @@ TEST_F(CliBenchDeadlineTest, AllTokensSomeAndNone) {
 
 TEST(BenchFramesTest, CallsInTurnUntilTheTimeCannotBeMet) {
   std::vector<size_t> called;
-  const auto call = [&](size_t i) { called.push_back(i); };
+  const auto call = [&](size_t i, size_t) { called.push_back(i); };
   const bench::FrameTimes all = bench::RunFrames({.frames = 5}, call);
   EXPECT_EQ(called, (std::vector<size_t>{0, 1, 2, 3, 4}));
   EXPECT_EQ(all.calls.size(), 5u);

@@ -38,7 +38,7 @@ TEST_F(CliBenchModelTest, AQueryAndManyTextsInEachPrecision) {
   const TextFolder folder;
   folder.WriteModules();
   const json report = Bench(folder.path(), {"--threads", "1,2"});
-  ASSERT_EQ(report["rows"].size(), 12u) << report.dump(1);
+  ASSERT_EQ(report["rows"].size(), 16u) << report.dump(1);
   const Result<TextEncoder> model = TextEncoder::Open(folder.path());
   const std::vector<tool::TextWorkload> loads = tool::TextWorkloads("");
   std::set<std::string> cells;
@@ -63,10 +63,16 @@ TEST_F(CliBenchModelTest, AQueryAndManyTextsInEachPrecision) {
     EXPECT_EQ(row["verified"], true);
     EXPECT_EQ(row["calls"], 4);
     EXPECT_TRUE(row["roof"].is_object());
+    const json& opening = row["opening"];
+    for (const char* name : {"seconds", "cached", "first_call"}) EXPECT_GT(opening[name], 0.0);
+    const auto precision = PrecisionFromName(row["precision"].get<std::string>());
+    const auto opened = TextEncoder::Open(folder.path(), {.precision = *precision});
+    EXPECT_EQ(opening["packed_bytes"], opened->encoder().packed_bytes());
+    EXPECT_GE(opening["resident_bytes"], 0);
   }
-  EXPECT_EQ(cells.size(), 12u) << "each once";
-  for (const char* words : {"model ", "size", "of its roof", "p50 ms", "texts/s", "tokens/s",
-                            "int8", "64 texts", "query"}) {
+  EXPECT_EQ(cells.size(), 16u) << "each once";
+  for (const char* words : {"model ", "file", "packed", "cached, ms", "int4", "of its roof",
+                            "p50 ms", "texts/s", "tokens/s", "int8", "64 texts", "query"}) {
     EXPECT_TRUE(Has(out_, words)) << words << "\n" << out_;
   }
 }
@@ -81,11 +87,15 @@ TEST_F(CliBenchModelTest, PrecisionTextsAndMarkdown) {
   EXPECT_EQ(rows[1]["workload"], "model 3 texts");
   EXPECT_EQ(rows[1]["sequences"], 3);
   EXPECT_EQ(rows[1]["precision"], "int8");
-  EXPECT_TRUE(Has(out_,
-                  "| model | size | values | precision | threads | test | of its roof | p50 "
-                  "ms | p99 ms | texts/s | tokens/s | roof |\n"))
+  EXPECT_TRUE(
+      Has(out_,
+          "| model | file | packed | values | precision | threads | test | of its roof | p50 "
+          "ms | p99 ms | texts/s | tokens/s | roof |\n"))
       << out_;
   EXPECT_TRUE(Has(out_, "| int8 | 1 | 3 texts | ")) << out_;
+  EXPECT_TRUE(
+      Has(out_, "| opening | file | packed | resident | ms | cached, ms | first call, ms |"))
+      << out_;
 }
 
 // A converted folder is measured as what it was made for; rerankers and classifiers have scores.

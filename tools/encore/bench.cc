@@ -50,8 +50,9 @@ for some seconds then shows within the row, and `python -m pyencore.lab compare`
 are printed as they are done, in the second half.
 
 --model takes a model's folder and measures texts to vectors (or scores, or logits): one query
-again and again, and 64 texts in one call, or the texts of a file; in f32, bf16 and int8 unless
---precision says which. Tokenizing counts, opening does not.
+again and again, and 64 texts in one call, or the texts of a file; in every precision unless
+--precision says which. Tokenizing counts. Opening has a table of its own: the time with packing and
+with packed weights in a folder, the first call, and memory. Files are read before that.
 
 --loop keeps a model in a loop with a deadline: in each frame one text, one of four sentences of 17
 words or of --texts, and then 0.5 ms of integer work, the control. --budget searches for the most
@@ -59,6 +60,12 @@ tokens of one text whose p99 is within a time, by calls of so many tokens, one a
 the frames of --loop. Both open the model with its files in memory (FileMemory::kCopied), and warm
 up first. One thread is bound to a core. Allocations are calls of operator new, which the command
 counts; larger buffers come from the C library alone, and show as faults.
+
+--rate runs as many copies of a layer, or of --model on one text a call, as --threads says, each on
+a core, with weights and memory of its own: what a server computes, beside one copy. --load lets
+calls arrive by Poisson's process, the same one each time, and times them from their arrival, so
+that a call that waits for a slow one counts as slow too. --rate --budget searches for the highest
+load, in percent of the rate, whose p99 is within the time.
 
 Before a row is timed, the model's layers are checked on four tokens against a reference in double
 precision, and the row's output against the one of the calling thread alone, bit for bit.
@@ -73,6 +80,7 @@ Examples:
   encore bench --model all-MiniLM-L6-v2 --precision int8 --threads 1,2,4 --format markdown
   encore bench --model all-MiniLM-L6-v2 --loop 60 --seconds 20 --executor inline
   encore bench --model all-MiniLM-L6-v2 --budget 16ms
+  encore bench --model all-MiniLM-L6-v2 --load 50,80,95 --budget 20ms
   encore bench --workload base_1x16,base_1x128 --threads 1 --cold --json bench.json
   encore bench --target AVX2 --workload base_8x128 --seconds 2
   encore bench --workload minilm_1x16 --threads 2 --idle-spin 200
@@ -90,6 +98,8 @@ struct BenchOptions {
   std::string folder;  // of a model; empty: workloads
   std::string texts;
   std::optional<int> loop;  // Hz
+  bool rate = false;
+  std::vector<size_t> loads;  // percent
   std::string budget;
   std::string format = "table";
   std::string json;
@@ -105,13 +115,16 @@ constexpr double kSecondsOfTexts = 2;
 constexpr double kSecondsOfLoop = 10;
 
 BenchKind KindOf(const BenchOptions& options) {
+  if (options.rate || !options.loads.empty()) return BenchKind::kServer;
   if (!options.budget.empty()) return BenchKind::kBudget;
   if (options.loop) return BenchKind::kLoop;
   return options.folder.empty() ? BenchKind::kLayers : BenchKind::kTexts;
 }
 
 double SecondsOf(const BenchOptions& options) {
-  const double seconds = options.loop             ? kSecondsOfLoop
+  const bool queue =
+      KindOf(options) == BenchKind::kServer && (!options.loads.empty() || !options.budget.empty());
+  const double seconds = options.loop || queue    ? kSecondsOfLoop
                          : options.folder.empty() ? kSeconds
                                                   : kSecondsOfTexts;
   return options.seconds.value_or(seconds);
@@ -128,7 +141,8 @@ std::vector<ChosenRow> ChosenRows(const BenchOptions& options) {
     if (warm) chosen.push_back({workload, false});
     if (cold) chosen.push_back({workload, true});
   };
-  const bool both = options.cold == options.warm;
+  const bool server = KindOf(options) == BenchKind::kServer;
+  const bool both = options.cold == options.warm && !server;
   std::set<std::string> seen;
   for (const std::string& name : options.workloads) {
     if (!seen.insert(name).second) continue;
@@ -137,7 +151,7 @@ std::vector<ChosenRow> ChosenRows(const BenchOptions& options) {
       throw Failure("--workload: found '" + Printable(name) +
                     "', wanted custom or a name that `encore bench --list` shows");
     }
-    choose(named != nullptr ? *named : options.model.Workload(), both || options.warm,
+    choose(named != nullptr ? *named : options.model.Workload(), both || server || options.warm,
            both || options.cold);
   }
   const bool custom = std::count(options.workloads.begin(), options.workloads.end(), "custom") > 0;
@@ -148,7 +162,8 @@ std::vector<ChosenRow> ChosenRows(const BenchOptions& options) {
   }
   for (const bench::NamedWorkload& workload : bench::NamedWorkloads()) {
     if (!options.workloads.empty() || !workload.warm_by_default) continue;
-    choose(workload, both || options.warm, both ? workload.cold_by_default : options.cold);
+    choose(workload, both || server || options.warm,
+           both ? workload.cold_by_default : options.cold);
   }
   return chosen;
 }
@@ -158,6 +173,13 @@ class BenchRows {
  public:
   BenchRows(const BenchOptions& options, BenchMeasurer* measurer)
       : options_(options), measurer_(measurer) {
+    if (KindOf(options) != BenchKind::kLayers && KindOf(options) != BenchKind::kTexts) {
+      deadline_ = {.server = KindOf(options) == BenchKind::kServer,
+                   .loads = options.loads,
+                   .hz = options.loop.value_or(0),
+                   .seconds = SecondsOf(options)};
+      if (!options.budget.empty()) deadline_->budget = SecondsOfBudget(options.budget);
+    }
     if (options.folder.empty()) {
       chosen_ = ChosenRows(options);
       return;
@@ -165,15 +187,14 @@ class BenchRows {
     std::vector<Precision> precisions;
     if (options.precision_option.given()) precisions = {options.run.precision()};
     OpenOptions open = {.amx_bf16 = options.amx_bf16};
-    if (KindOf(options) == BenchKind::kTexts) {
+    if (!deadline_) {
       texts_ = TextWorkloads(options.texts);
     } else {
-      deadline_ = {.hz = options.loop.value_or(0), .seconds = SecondsOf(options)};
-      if (!options.budget.empty()) deadline_->budget = SecondsOfBudget(options.budget);
       texts_ = {{options.budget.empty() ? "loop" : "search", SentencesOfLoop(options.texts)}};
       open.weights = FileMemory::kCopied;
     }
     model_.emplace(options.folder, std::move(precisions), open);
+    if (!deadline_) model_->MeasureCachedOpening();
   }
 
   int visits() const { return deadline_ ? 1 : BenchMeasurer::kVisits; }
@@ -183,15 +204,22 @@ class BenchRows {
   std::string Name(size_t i) const {
     return model_ ? texts_[i % texts_.size()].name : chosen_[i].workload.name;
   }
-  const ReportRow& Measure(size_t i, int threads) {
-    if (deadline_) {
-      return MeasureDeadline(*model_, *deadline_, texts_[0].texts, i, threads, measurer_);
+  std::vector<ReportRow> Measure(size_t i, int threads) {
+    const bench::Products products = {options_.run.precision(), options_.amx_bf16};
+    const auto copies = static_cast<size_t>(threads);
+    if (!model_) {
+      if (deadline_) {
+        return MeasureServer(chosen_[i].workload, products, *deadline_, copies, measurer_);
+      }
+      return {measurer_->Measure(chosen_[i].workload, products, threads, chosen_[i].cold)};
     }
-    if (model_) {
-      return model_->Measure(texts_[i % texts_.size()], i / texts_.size(), threads, measurer_);
+    const TextWorkload& texts = texts_[i % texts_.size()];
+    const size_t precision = i / texts_.size();
+    if (!deadline_) return {model_->Measure(texts, precision, threads, measurer_)};
+    if (deadline_->server) {
+      return MeasureServer(*model_, *deadline_, texts.texts, precision, copies, measurer_);
     }
-    return measurer_->Measure(chosen_[i].workload, {options_.run.precision(), options_.amx_bf16},
-                              threads, chosen_[i].cold);
+    return {MeasureDeadline(*model_, *deadline_, texts.texts, precision, threads, measurer_)};
   }
 
  private:
@@ -262,8 +290,13 @@ int RunBench(const BenchOptions& options) {
   const BenchKind kind = KindOf(options);
   if (options.folder.empty()) {
     for (const Option& option : options.text_options) {
-      if (option.given()) throw Failure(option.name() + " is for --model, which was not given");
+      const bool of_server = kind == BenchKind::kServer && option.name() == "--budget";
+      if (option.given() && !of_server)
+        throw Failure(option.name() + " is for --model, which was not given");
     }
+  }
+  if (kind == BenchKind::kBudget && !options.texts.empty()) {
+    throw Failure("--budget excludes --texts, but for --rate");
   }
   if (!options.budget.empty()) (void)SecondsOfBudget(options.budget);
   const double seconds = SecondsOf(options);
@@ -296,14 +329,17 @@ int RunBench(const BenchOptions& options) {
     for (size_t i = 0; i < rows.count(); ++i) {
       for (const int count : threads) {
         progress.Begin(rows.Name(i), 1);
-        const ReportRow& row = rows.Measure(i, count);
+        const std::vector<ReportRow> measured = rows.Measure(i, count);
         progress.Clear();
-        if (visit == visits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
+        for (const ReportRow& row : measured) {
+          if (visit == visits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
+        }
       }
     }
   }
   const Report report = measurer.Finish();
   if (!table && !json) printed.PrintAsMarkdown(std::cout, report.rows);
+  if (!json && kind == BenchKind::kTexts) printed.PrintOpenings(std::cout, report.rows, !table);
   if (json) {
     std::cout << ReportJson(report);
   } else {
@@ -356,15 +392,26 @@ void AddBench(CommandLine& line, Action& action) {
   const Option budget =
       command.Add("--budget", &options->budget,
                   "How many tokens of one text --model computes within a time at p99, e.g. 16ms",
-                  {.type = "TIME", .excludes = {texts}});
+                  {.type = "TIME"});
   options->text_options = {texts, loop, budget};
+  const Option rate =
+      command.Add("--rate", &options->rate,
+                  "What as many copies of the model as --threads compute, one thread each; with "
+                  "--budget also the highest rate of arrivals whose p99 is within it",
+                  {.excludes = {loop}});
+  const Option load = command.Add(
+      "--load", &options->loads,
+      "--rate, and latency while calls arrive at random, at shares of it, e.g. 50,80,95",
+      {.type = "PERCENT,...", .range = Range{1, 200}, .excludes = {loop}});
   options->precision_option = AddRunOptions(command, &options->run);
   command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
   command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
               {.excludes = {folder}});
-  command.Add("--cold", &options->cold, "Only with weights from memory", {.excludes = {folder}});
-  command.Add("--seconds", &options->seconds,
-              "Seconds per row (default 0.5, 2 with --model, 10 with --loop); at least 4 calls");
+  command.Add("--cold", &options->cold, "Only with weights from memory",
+              {.excludes = {folder, rate, load}});
+  command.Add(
+      "--seconds", &options->seconds,
+      "Seconds per row (default 0.5, 2 with --model, 10 with --loop and --load); at least 4 calls");
   command.Add("--json", &options->json, "Write the rows there, too", {.type = "FILE"});
   command.Add("--format", &options->format, "What is printed: table, markdown or json",
               {.show_default = true, .one_of = {"table", "markdown", "json"}});

@@ -30,6 +30,8 @@ namespace {
 constexpr size_t kMostTokens = 16384;  // tried of a model without a limit
 constexpr size_t kLeastFrames = 4;
 
+using Call = std::function<void(size_t i, size_t caller)>;
+
 // A model's calls on one of some texts, into memory that is there already where that can be.
 class TextCalls {
  public:
@@ -46,82 +48,32 @@ class TextCalls {
                         {.executor = executor_, .max_length = max_length}));
   }
 
-  // So many frames, or as many as fill the seconds if that is more, after a warm-up.
-  bench::FrameTimes Frames(std::span<const std::string> texts, size_t max_length,
-                           bench::FrameLoop loop, double seconds) {
-    const double start = bench::WallSeconds();
-    size_t calls = 0;
-    do {
-      Run(texts, calls++, max_length);
-    } while (calls < texts.size() ||
-             bench::WallSeconds() - start < std::min(seconds, kMaxWarmUpSeconds));
-    const double call = (bench::WallSeconds() - start) / static_cast<double>(calls);
-    const double frame = loop.hz > 0 ? 1.0 / loop.hz : call + bench::kControlSeconds;
-    loop.frames = std::max(loop.frames, static_cast<size_t>(std::lround(seconds / frame)));
-    return bench::RunFrames(loop, [&](size_t i) { Run(texts, i, max_length); });
-  }
-
  private:
-  const TextEncoder& model_;
+  TextEncoder model_;
   Executor executor_;
   std::vector<float> vector_;
 };
 
-// The most tokens of one text whose p99 is within the budget.
-class TokenSearch {
- public:
-  TokenSearch(const TextEncoder& model, const Executor& executor, const Deadline& deadline)
-      : calls_(model, executor), hz_(deadline.hz), budget_(*deadline.budget) {
-    const std::vector<std::string> word = {TextOfWords(1)};
-    least_ = BenchModel::Call(model, word, executor).tokens[0];
-    most_ = model.max_length() > 0 ? model.max_length() : kMostTokens;
-  }
+// So many frames, or as many as fill the seconds if that is more, after a warm-up of `least` calls
+// or more.
+bench::FrameTimes Frames(bench::FrameLoop loop, double seconds, size_t least, const Call& call) {
+  const double start = bench::WallSeconds();
+  const bench::FrameLoop once = {.frames = loop.callers.value_or(1), .callers = once.frames};
+  size_t calls = 0;
+  do {
+    (void)bench::RunFrames(once, [&](size_t i, size_t caller) { call(calls + i, caller); });
+    calls += once.frames;
+  } while (calls < least || bench::WallSeconds() - start < std::min(seconds, kMaxWarmUpSeconds));
+  const double each = (bench::WallSeconds() - start) / static_cast<double>(calls);
+  const double control = loop.callers ? 0 : bench::kControlSeconds;
+  const double frame = loop.hz > 0 ? 1.0 / loop.hz : each + control;
+  loop.frames = std::max(loop.frames, static_cast<size_t>(std::lround(seconds / frame)));
+  return bench::RunFrames(loop, call);
+}
 
-  // With calls of the tokens that were found, or of the fewest if not even they fit. Medians, which
-  // a disturbance does not move, find where p99 is tried first, three times each; steps down become
-  // larger.
-  std::pair<size_t, bench::FrameTimes> Find(double seconds) {
-    size_t low = least_;
-    if (Median(most_) <= budget_) {
-      low = most_;
-    } else {
-      for (size_t high = most_; high - low > 1;) {
-        const size_t middle = low + (high - low) / 2;
-        (Median(middle) <= budget_ ? low : high) = middle;
-      }
-    }
-    bench::FrameTimes times = Frames(low, seconds);
-    for (size_t tries = 1; !Fits(times) && low > least_; ++tries) {
-      const bool step = tries % 3 == 0;  // a disturbance may be over the next time
-      if (step) low -= std::min(low - least_, std::max<size_t>(1, tries * low / 150));
-      times = Frames(low, seconds);
-    }
-    return {low, std::move(times)};
-  }
-
-  bool Fits(const bench::FrameTimes& times) const {
-    return times.calls.size() >= kCallsForP99 && bench::Quantile(times.calls, 0.99) <= budget_;
-  }
-
- private:
-  double Median(size_t tokens) {
-    const std::vector<std::string> text = {TextOfWords(tokens)};
-    return bench::Quantile(calls_.Frames(text, tokens, {.hz = hz_, .frames = 15}, 0).calls, 0.5);
-  }
-
-  // Ends early if they do not fit. A word has a token or more: the text is cut to so many tokens.
-  bench::FrameTimes Frames(size_t tokens, double seconds) {
-    const std::vector<std::string> text = {TextOfWords(tokens)};
-    return calls_.Frames(text, tokens, {.hz = hz_, .frames = kCallsForP99, .most = budget_},
-                         seconds);
-  }
-
-  TextCalls calls_;
-  int hz_;
-  double budget_;
-  size_t least_ = 1;
-  size_t most_ = 1;
-};
+bool Fits(const bench::FrameTimes& times, double budget) {
+  return times.calls.size() >= kCallsForP99 && bench::Quantile(times.calls, 0.99) <= budget;
+}
 
 std::string NameOf(const Deadline& deadline, size_t texts) {
   const std::string rhythm = deadline.hz > 0 ? std::to_string(deadline.hz) + " Hz" : "back to back";
@@ -158,6 +110,27 @@ std::vector<std::string> SentencesOfLoop(const std::string& path) {
       "great care."};
 }
 
+std::pair<size_t, bench::FrameTimes> MostWithin(
+    double budget, size_t least, size_t most, const std::function<bool(size_t)>& guess,
+    const std::function<bench::FrameTimes(size_t)>& run) {
+  size_t low = least;
+  if (guess(most)) {
+    low = most;
+  } else {
+    for (size_t high = most; high - low > 1;) {
+      const size_t middle = low + (high - low) / 2;
+      (guess(middle) ? low : high) = middle;
+    }
+  }
+  bench::FrameTimes times = run(low);
+  for (size_t tries = 1; !Fits(times, budget) && low > least; ++tries) {
+    const bool step = tries % 3 == 0;  // a disturbance may be over the next time
+    if (step) low -= std::min(low - least, std::max<size_t>(1, tries * low / 150));
+    times = run(low);
+  }
+  return {low, std::move(times)};
+}
+
 const ReportRow& MeasureDeadline(const BenchModel& model, const Deadline& deadline,
                                  const std::vector<std::string>& texts, size_t precision,
                                  int threads, BenchMeasurer* measurer) {
@@ -165,33 +138,114 @@ const ReportRow& MeasureDeadline(const BenchModel& model, const Deadline& deadli
   bench::BindFor(threads);
   const Executor executor = ExecutorFor(threads);
   const bench::Products products = model.products(precision);
-  const double start = bench::WallSeconds();
-  measurer->sensors().Start();
+  TextCalls calls(encoder, executor);
   const auto add = [&](ReportRow row, const bench::FrameTimes& times) -> const ReportRow& {
-    return measurer->Add(std::move(row), products, threads, times, deadline.hz,
-                         bench::WallSeconds() - start);
+    return measurer->Add(std::move(row), products, threads, times, deadline.hz);
   };
   if (deadline.budget) {
-    TokenSearch search(encoder, executor, deadline);
-    auto [tokens, times] = search.Find(deadline.seconds);
+    // A word has a token or more: the text is cut to so many tokens.
+    const auto frames = [&](size_t tokens, bench::FrameLoop loop, double seconds) {
+      const std::vector<std::string> text = {TextOfWords(tokens)};
+      loop.hz = deadline.hz;
+      measurer->sensors().Start();
+      return Frames(loop, seconds, 1, [&](size_t i, size_t) { calls.Run(text, i, tokens); });
+    };
+    const std::vector<std::string> word = {TextOfWords(1)};
+    const size_t least = BenchModel::Call(encoder, word, executor).tokens[0];
+    const size_t most = encoder.max_length() > 0 ? encoder.max_length() : kMostTokens;
+    const double budget = *deadline.budget;
+    // Medians, which a disturbance does not move, say where p99 is tried first.
+    const auto guess = [&](size_t tokens) {
+      return bench::Quantile(frames(tokens, {.frames = 15}, 0).calls, 0.5) <= budget;
+    };
+    auto [tokens, times] = MostWithin(budget, least, most, guess, [&](size_t count) {
+      return frames(count, {.frames = kCallsForP99, .most = budget}, deadline.seconds);
+    });
     const std::vector<std::string> text = {TextOfWords(tokens)};
     const Answer answer = model.CheckedCall(precision, text, executor, tokens);
     ReportRow row = model.RowOf(NameOf(deadline, 1), precision, answer.tokens);
-    row.budget = {.seconds = *deadline.budget,
-                  .fits = search.Fits(times),
-                  .max_length = encoder.max_length()};
+    row.budget = {
+        .seconds = budget, .fits = Fits(times, budget), .max_length = encoder.max_length()};
     return add(std::move(row), times);
   }
-  const Answer answer = model.CheckedCall(precision, texts, executor);
-  ReportRow row = model.RowOf(NameOf(deadline, texts.size()), precision, answer.tokens);
-  row.sequences = 1;  // a call has one text: what it has on average
-  row.tokens = std::max<size_t>(1, (row.tokens + texts.size() / 2) / texts.size());
-  row.useful_tokens = row.tokens;
-  row.flops /= static_cast<double>(texts.size());
-  TextCalls calls(encoder, executor);
+  ReportRow row = model.RowOfOne(NameOf(deadline, texts.size()), precision, texts, executor);
+  measurer->sensors().Start();
   const bench::FrameTimes times =
-      calls.Frames(texts, 0, {.hz = deadline.hz, .frames = kLeastFrames}, deadline.seconds);
+      Frames({.hz = deadline.hz, .frames = kLeastFrames}, deadline.seconds, texts.size(),
+             [&](size_t i, size_t) { calls.Run(texts, i, 0); });
   return add(std::move(row), times);
+}
+
+namespace {
+
+// Calls of one thread each, back to back, and then as they arrive.
+std::vector<ReportRow> Serve(const Deadline& deadline, const ReportRow& of_calls,
+                             bench::Products products, size_t copies, const Call& call,
+                             BenchMeasurer* measurer) {
+  std::vector<ReportRow> rows;
+  bench::BindFor(static_cast<int>(copies));
+  const auto add = [&](const std::string& name, const bench::FrameTimes& times,
+                       std::optional<size_t> load, const std::optional<ReportBudget>& budget) {
+    ReportRow row = of_calls;
+    row.workload += " " + name;
+    row.budget = budget;
+    row.server = {.load_percent = load};
+    rows.push_back(measurer->Add(std::move(row), products, static_cast<int>(copies), times));
+  };
+  measurer->sensors().Start();
+  const bench::FrameTimes alone =
+      Frames({.frames = kLeastFrames * copies, .callers = copies}, deadline.seconds, 1, call);
+  const double rate = static_cast<double>(alone.calls.size()) / alone.seconds;
+  add("rate", alone, {}, {});
+  const auto run = [&](size_t percent, double seconds, bench::FrameLoop loop) {
+    const double arriving = rate * static_cast<double>(percent) / 100;
+    loop.frames = std::max(loop.frames, static_cast<size_t>(arriving * seconds));
+    loop.callers = copies;
+    loop.arrivals = bench::PoissonArrivals(loop.frames, arriving);
+    measurer->sensors().Start();
+    return bench::RunFrames(loop, call);
+  };
+  for (const size_t percent : deadline.loads) {
+    add("at " + std::to_string(percent) + " % load",
+        run(percent, deadline.seconds, {.frames = kLeastFrames}), percent, {});
+  }
+  if (deadline.budget) {
+    const double budget = *deadline.budget;
+    const bench::FrameLoop loop = {.frames = kCallsForP99, .most = budget};
+    const auto [percent, times] = MostWithin(
+        budget, 1, 100,
+        [&](size_t load) { return Fits(run(load, deadline.seconds / 3, loop), budget); },
+        [&](size_t load) { return run(load, deadline.seconds, loop); });
+    add("p99 within " + Number(budget * 1e3, 3) + " ms", times, percent,
+        ReportBudget{.seconds = budget, .fits = Fits(times, budget)});
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ReportRow> MeasureServer(const BenchModel& model, const Deadline& deadline,
+                                     const std::vector<std::string>& texts, size_t precision,
+                                     size_t copies, BenchMeasurer* measurer) {
+  std::vector<TextCalls> calls;
+  for (size_t i = 0; i < copies; ++i) {
+    calls.emplace_back(i == 0 ? model.model(precision) : model.OpenCopy(precision),
+                       Executor::Inline());
+  }
+  return Serve(
+      deadline, model.RowOfOne(Counted(texts.size(), "text"), precision, texts, Executor::Inline()),
+      model.products(precision), copies,
+      [&](size_t i, size_t caller) { calls[caller].Run(texts, i, 0); }, measurer);
+}
+
+std::vector<ReportRow> MeasureServer(const bench::NamedWorkload& workload, bench::Products products,
+                                     const Deadline& deadline, size_t copies,
+                                     BenchMeasurer* measurer) {
+  auto [calls, row] = measurer->Copies(workload, products, copies);
+  std::vector<bench::ForwardCall>& each = calls;
+  return Serve(
+      deadline, row, products, copies,
+      [&](size_t i, size_t caller) { Check(each[caller].Run(i), workload.name); }, measurer);
 }
 
 }  // namespace encore::tool

@@ -16,7 +16,6 @@
 
 #include "bench/measure/check.h"
 #include "bench/measure/context.h"
-#include "bench/measure/forward.h"
 #include "bench/measure/machine.h"
 #include "bench/measure/os.h"
 #include "bench/measure/threads.h"
@@ -72,9 +71,10 @@ ReportSeconds SecondsOfCalls(const std::vector<double>& calls) {
   return seconds;
 }
 
-// What follows from the calls, but for the slots.
+// What follows from the calls, but for the slots. Speeds are of so many calls a second, or of calls
+// that take the median.
 void SetFigures(const std::vector<double>& calls, bench::Products products, int threads,
-                ReportRow* row) {
+                ReportRow* row, double calls_per_s = 0) {
   row->engine_version = ENCORE_VERSION_STRING;
   row->precision = PrecisionName(products.precision);
   row->target = ActiveTarget();
@@ -82,7 +82,7 @@ void SetFigures(const std::vector<double>& calls, bench::Products products, int 
   row->calls = calls.size();
   row->seconds = SecondsOfCalls(calls);
   row->quantiles = bench::PercentilesOf(calls);
-  const double median = row->seconds.p50;
+  const double median = calls_per_s > 0 ? 1 / calls_per_s : row->seconds.p50;
   row->gflops = row->flops / median * 1e-9;
   row->tokens_per_s = static_cast<double>(row->tokens) / median;
   row->useful_tokens_per_s = static_cast<double>(row->useful_tokens) / median;
@@ -148,6 +148,46 @@ bool BenchMeasurer::Verify(const bench::NamedWorkload& workload, bench::Products
   return LayersAreRight(workload.model, products);
 }
 
+ReportRow BenchMeasurer::RowOf(const bench::NamedWorkload& workload, size_t tokens, size_t bytes,
+                               bool cold) const {
+  ReportRow row;
+  row.workload = workload.name;
+  row.d_model = workload.model.d_model;
+  row.heads = workload.model.heads;
+  row.d_ff = workload.model.d_ff;
+  row.activation = ActivationName(workload.model.activation);
+  row.layers = workload.layers;
+  row.sequences = workload.lengths.size();
+  row.tokens = tokens;
+  row.useful_tokens = tokens - workload.padding;
+  row.amx_bf16 = encoders_.front().amx_bf16();
+  row.weights = cold ? "cold" : "warm";
+  row.flops = bench::StackFlops(workload.model, workload.lengths, workload.layers);
+  row.weight_bytes = static_cast<double>(bytes);
+  return row;
+}
+
+std::pair<std::vector<bench::ForwardCall>, ReportRow> BenchMeasurer::Copies(
+    const bench::NamedWorkload& workload, bench::Products products, size_t copies) {
+  MakeEncoders(workload, products, copies);
+  std::vector<bench::ForwardCall> calls;
+  const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
+  bool verified = true;
+  expected_of_.clear();
+  for (size_t i = 0; i < copies; ++i) {
+    calls.push_back(
+        Take(bench::ForwardCall::Create({encoders_[i]}, workload.lengths, Executor::Inline()),
+             workload.name));
+    Check(calls[i].Run(0), workload.name);
+    const ConstView y = calls[i].y();
+    if (i == 0) expected_.assign(y.data(), y.data() + y.dim(0) * y.dim(1));
+    verified = Verify(workload, products, y);
+  }
+  ReportRow row = RowOf(workload, calls[0].tokens(), bytes, false);
+  row.verified = verified;
+  return {std::move(calls), std::move(row)};
+}
+
 const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
                                         bench::Products products, int threads, bool cold) {
   const size_t bytes = bench::LayerBytes(workload.model, products.precision) * workload.layers;
@@ -186,20 +226,7 @@ const ReportRow& BenchMeasurer::Measure(const bench::NamedWorkload& workload,
                                      call.y().dim(0) * call.y().dim(1) * sizeof(float)});
   const bool verified = is_new ? Verify(workload, products, call.y()) : before->verified;
 
-  ReportRow row;
-  row.workload = workload.name;
-  row.d_model = workload.model.d_model;
-  row.heads = workload.model.heads;
-  row.d_ff = workload.model.d_ff;
-  row.activation = ActivationName(workload.model.activation);
-  row.layers = workload.layers;
-  row.sequences = workload.lengths.size();
-  row.tokens = call.tokens();
-  row.useful_tokens = call.tokens() - workload.padding;
-  row.amx_bf16 = encoders_.front().amx_bf16();
-  row.weights = cold ? "cold" : "warm";
-  row.flops = bench::StackFlops(workload.model, workload.lengths, workload.layers);
-  row.weight_bytes = static_cast<double>(bytes);
+  ReportRow row = RowOf(workload, call.tokens(), bytes, cold);
   row.verified = verified;
   return Time({.name = row_name,
                .bits = bits,
@@ -273,21 +300,28 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
 }
 
 const ReportRow& BenchMeasurer::Add(ReportRow row, bench::Products products, int threads,
-                                    const bench::FrameTimes& times, int hz, double seconds) {
-  SetFigures(times.calls, products, threads, &row);
+                                    const bench::FrameTimes& times, int hz) {
+  if (row.server) row.server->calls_per_s = static_cast<double>(times.calls.size()) / times.seconds;
+  SetFigures(times.calls, products, threads, &row, row.server ? row.server->calls_per_s : 0);
   std::vector<size_t> ends(times.calls.size());  // a slot is a frame
   std::iota(ends.begin(), ends.end(), size_t{1});
   row.slots = bench::MediansOfSlots(times.calls, ends, kMostSlots);
-  row.sensors = sensors_.Stop(seconds, bench::CurrentProcessor());
-  row.loop = {.hz = hz,
-              .late = times.late,
-              .minor_faults = times.counts.minor_faults,
-              .major_faults = times.counts.major_faults,
-              .allocations = times.allocations,
-              .voluntary_switches = times.counts.voluntary_switches,
-              .involuntary_switches = times.counts.involuntary_switches,
-              .control = SecondsOfCalls(times.control)};
-  if (row.calls >= 10 * kCallsForP99) row.loop->p99_9 = bench::Quantile(times.calls, 0.999);
+  row.sensors = sensors_.Stop(times.seconds, bench::CurrentProcessor());
+  std::optional<double> p99_9;
+  if (row.calls >= 10 * kCallsForP99) p99_9 = bench::Quantile(times.calls, 0.999);
+  if (row.server) {
+    row.server->p99_9 = p99_9;
+  } else {
+    row.loop = {.hz = hz,
+                .p99_9 = p99_9,
+                .late = times.late,
+                .minor_faults = times.counts.minor_faults,
+                .major_faults = times.counts.major_faults,
+                .allocations = times.allocations,
+                .voluntary_switches = times.counts.voluntary_switches,
+                .involuntary_switches = times.counts.involuntary_switches,
+                .control = SecondsOfCalls(times.control)};
+  }
   report_.rows.push_back(std::move(row));
   return report_.rows.back();
 }

@@ -10,8 +10,10 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "bench/measure/forward.h"
 #include "bench/measure/frames.h"
 #include "bench/measure/models.h"
 #include "bench/measure/noise.h"
@@ -62,9 +64,15 @@ class BenchMeasurer {
   // BindFor does.
   const ReportRow& Time(TimedCall call, bench::Products products, int threads,
                         const Executor& executor);
-  // Adds a row of calls in frames, which began `seconds` ago, when sensors().Start() was called.
+  // Adds a row of calls in frames, or of a server if the row says that it is one. Just
+  // before the first, sensors().Start() was called.
   const ReportRow& Add(ReportRow row, bench::Products products, int threads,
-                       const bench::FrameTimes& times, int hz, double seconds);
+                       const bench::FrameTimes& times, int hz = 0);
+  // A workload's calls on the calling thread, with so many copies of its layers, warm and checked
+  // as in Measure; and their row, without what is measured.
+  std::pair<std::vector<bench::ForwardCall>, ReportRow> Copies(const bench::NamedWorkload& workload,
+                                                               bench::Products products,
+                                                               size_t copies);
   // The row of that name so far; nullptr before its first visit.
   const ReportRow* Find(const std::string& name) const;
 
@@ -78,6 +86,8 @@ class BenchMeasurer {
 
  private:
   void MakeEncoders(const bench::NamedWorkload& workload, bench::Products products, size_t copies);
+  ReportRow RowOf(const bench::NamedWorkload& workload, size_t tokens, size_t bytes,
+                  bool cold) const;
   bool Verify(const bench::NamedWorkload& workload, bench::Products products, ConstView y);
   bool LayersAreRight(const bench::Model& model, bench::Products products);
 

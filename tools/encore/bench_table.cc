@@ -77,6 +77,24 @@ std::vector<std::string> FrameCells(const ReportRow& row) {
   return cells;
 }
 
+// Of a row of a server.
+std::vector<std::string> ServerCells(const ReportRow& row) {
+  const ReportServer& server = *row.server;
+  const std::string load =
+      server.load_percent ? std::to_string(*server.load_percent) + " %" : "back to back";
+  return {row.workload,
+          PrecisionOf(row),
+          std::to_string(row.threads),
+          row.budget && !row.budget->fits ? "none" : load,
+          Number(server.calls_per_s, server.calls_per_s < 99.95 ? 1 : 0),
+          Grouped(row.useful_tokens_per_s),
+          Milliseconds(row.seconds.p50),
+          Milliseconds(row.seconds.p90),
+          MillisecondsOf(row.seconds.p99),
+          MillisecondsOf(server.p99_9),
+          Milliseconds(row.seconds.max)};
+}
+
 std::string EscapedBars(const std::string& text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
@@ -109,10 +127,11 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
   static const std::vector<Column> kLayers = of_layers("GFLOP/s");
   static const std::vector<Column> kIntegers = of_layers("GOP/s");
   static const std::vector<Column> kTexts = {
-      {"model", 27, false},      {"size", 9, true},      {"values", 9, true},
-      {"precision", 11, true},   {"threads", 9, true},   {"test", 11, true},
-      {"of its roof", 13, true}, {"p50 ms", 10, true},   {"p99 ms", 10, true},
-      {"texts/s", 9, true},      {"tokens/s", 10, true}, {"roof", 0, false}};
+      {"model", 27, false}, {"file", 9, true},         {"packed", 9, true},
+      {"values", 9, true},  {"precision", 11, true},   {"threads", 9, true},
+      {"test", 11, true},   {"of its roof", 13, true}, {"p50 ms", 10, true},
+      {"p99 ms", 10, true}, {"texts/s", 9, true},      {"tokens/s", 10, true},
+      {"roof", 0, false}};
   static const std::vector<Column> kLoop = {
       {"model", 21, false},        {"precision", 11, true}, {"threads", 9, true},
       {"frames", 8, true},         {"p50 ms", 9, true},     {"p99 ms", 9, true},
@@ -125,7 +144,13 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
       {"tokens", 13, true},   {"p50 ms", 9, true},     {"p99 ms", 9, true},
       {"p99.9 ms", 10, true}, {"max ms", 9, true},     {"control: p50", 14, true},
       {"p99 ms", 8, true},    {"max ms", 8, true}};
+  static const std::vector<Column> kServer = {
+      {"workload", 43, false}, {"precision", 11, true}, {"copies", 8, true}, {"load", 14, true},
+      {"calls/s", 9, true},    {"tokens/s", 11, true},  {"p50 ms", 9, true}, {"p90 ms", 9, true},
+      {"p99 ms", 9, true},     {"p99.9 ms", 10, true},  {"max ms", 9, true}};
   switch (kind_) {
+    case BenchKind::kServer:
+      return kServer;
     case BenchKind::kLayers:
       return integers_ ? kIntegers : kLayers;
     case BenchKind::kTexts:
@@ -140,6 +165,7 @@ const std::vector<BenchTable::Column>& BenchTable::Columns() const {
 
 std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
   if (row.loop) return FrameCells(row);
+  if (row.server) return ServerCells(row);
   const std::string share = row.roof ? Number(100 * row.roof->share, 1) + " %" : "";
   std::string roof = row.roof ? row.roof->name : "";
   if (row.joules) {
@@ -164,6 +190,7 @@ std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
   }
   return {Printable(row.model->name),
           Megabytes(row.model->bytes),
+          Megabytes(row.opening->packed_bytes),
           Millions(row.model->values),
           PrecisionOf(row),
           std::to_string(row.threads),
@@ -177,7 +204,12 @@ std::vector<std::string> BenchTable::Cells(const ReportRow& row) const {
 }
 
 void BenchTable::PrintHead(std::ostream& out) const {
-  if (kind_ == BenchKind::kLoop || kind_ == BenchKind::kBudget) {
+  if (kind_ == BenchKind::kServer) {
+    out << "\nCopies: of the model, one thread each. A call has one workload, or one text. Load: "
+           "calls that arrive,\nat random, in percent of what is done back to back; their times "
+           "count from the arrival, so with the wait\nfor a copy. p99: of "
+        << kCallsForP99 << " calls and more.\n\n";
+  } else if (kind_ == BenchKind::kLoop || kind_ == BenchKind::kBudget) {
     out << "\nA call takes one text from its characters to a vector or scores. Control: integer "
            "work in the same\nframes, whose p99 and maximum are the machine's doing. ";
     out << (kind_ == BenchKind::kLoop
@@ -219,6 +251,27 @@ void BenchTable::PrintRow(std::ostream& out, const ReportRow& row, bool shares_c
   if (shares_core) line += " *";
   out << line.substr(0, line.find_last_not_of(' ') + 1) << "\n";
   out.flush();  // rows take their time
+}
+
+void BenchTable::PrintOpenings(std::ostream& out, const std::vector<ReportRow>& rows,
+                               bool markdown) const {
+  std::vector<std::vector<std::string>> lines = {
+      {"opening", "file", "packed", "resident", "ms", "cached, ms", "first call, ms"}};
+  for (const ReportRow& row : rows) {
+    if (lines.back()[0] == PrecisionOf(row)) continue;
+    const ReportOpening& opening = *row.opening;
+    lines.push_back({PrecisionOf(row), Megabytes(row.model->bytes), Megabytes(opening.packed_bytes),
+                     Megabytes(opening.resident_bytes), Milliseconds(opening.seconds),
+                     MillisecondsOf(opening.cached), Milliseconds(opening.first_call)});
+  }
+  out << "\n";
+  if (markdown) PrintMarkdown(out, lines, 1, lines[0].size());
+  for (const std::vector<std::string>& line : lines) {
+    for (size_t i = 0; i < line.size() && !markdown; ++i) {
+      out << (i == 0 ? PadRight(line[i], 12) : PadLeft(line[i], 15));
+    }
+    if (!markdown) out << "\n";
+  }
 }
 
 void BenchTable::PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>& rows) const {

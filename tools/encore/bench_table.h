@@ -21,8 +21,9 @@ namespace encore::tool {
 void PrintMarkdown(std::ostream& out, const std::vector<std::vector<std::string>>& lines,
                    size_t first_number, size_t last_number);
 
-// Rows of layers; of texts through a model; of that in frames; of how many tokens fit into a time.
-enum class BenchKind : uint8_t { kLayers, kTexts, kLoop, kBudget };
+// Rows of layers; of texts through a model; of that in frames; of how many tokens fit into a time;
+// of a server.
+enum class BenchKind : uint8_t { kLayers, kTexts, kLoop, kBudget, kServer };
 
 class BenchTable {
  public:
@@ -34,6 +35,9 @@ class BenchTable {
   void PrintHead(std::ostream& out) const;
   // shares_core: the row's threads had less than their peak, see the notes.
   void PrintRow(std::ostream& out, const ReportRow& row, bool shares_core) const;
+
+  // What opening each of the rows' models took, after rows of texts: a table, or Markdown.
+  void PrintOpenings(std::ostream& out, const std::vector<ReportRow>& rows, bool markdown) const;
 
   void PrintAsMarkdown(std::ostream& out, const std::vector<ReportRow>& rows) const;
 

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <span>
 #include <string_view>
@@ -22,6 +24,7 @@
 #include "engine/models/weight_files.h"
 #include "engine/nn/layer_sizes.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/new_folder.h"
 #include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
 
@@ -73,6 +76,10 @@ ReportModel AboutFolder(const std::string& path) {
     for (const SafetensorsEntry& entry : file.tensors()) {
       about.bytes += entry.bytes.size();
       about.values += entry.bytes.size() / DTypeSize(entry.dtype);
+      std::byte sum{};  // the pages are read, so that opening does not wait for a disk
+      for (size_t i = 0; i < entry.bytes.size(); i += 4096) sum ^= entry.bytes[i];
+      volatile std::byte seen = sum;
+      (void)seen;
     }
   }
   return about;
@@ -95,24 +102,49 @@ std::string TextOfWords(size_t words) {
 
 BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisions,
                        OpenOptions options)
-    : precisions_(std::move(precisions)) {
-  const bool chosen = !precisions_.empty();
-  if (!chosen) precisions_ = {Precision::kF32, Precision::kBF16, Precision::kInt8};
-  if (chosen) options.precision = precisions_[0];
-  models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
-  if (!models_[0].has_encoder()) {
-    throw Failure("--model " + Printable(folder) + ": found static embeddings, wanted layers");
+    : folder_(folder), options_(std::move(options)), about_(AboutFolder(folder)) {
+  const bool chosen = !precisions.empty();
+  precisions_ =
+      chosen ? std::move(precisions)
+             : std::vector{Precision::kF32, Precision::kBF16, Precision::kInt8, Precision::kInt4};
+  if (chosen) options_.precision = precisions_[0];
+  for (size_t i = 0; i < precisions_.size(); ++i) {
+    const size_t before = bench::ResidentBytes();
+    ReportOpening& opening = openings_.emplace_back();
+    opening.seconds = bench::SecondsOf([&] { models_.push_back(OpenCopy(i)); });
+    const TextEncoder& model = models_[i];
+    if (!model.has_encoder()) {
+      throw Failure("--model " + Printable(folder) + ": found static embeddings, wanted layers");
+    }
+    if (!model.has_tokenizer()) {
+      throw Failure("--model " + Printable(folder) + ": found no tokenizer, wanted one");
+    }
+    const std::vector<std::string> query = {kQuery};
+    opening.first_call = bench::SecondsOf([&] { (void)Call(model, query, Executor::Inline()); });
+    const size_t after = bench::ResidentBytes();
+    opening.packed_bytes = model.encoder().packed_bytes();
+    opening.resident_bytes = after - std::min(before, after);
+    const Precision first = model.encoder().precision();
+    if (!chosen && i == 0 && first != Precision::kF32) precisions_ = {first};  // converted
   }
-  const Precision first = models_[0].encoder().precision();
-  if (!chosen && first != Precision::kF32) precisions_ = {first};  // it has been converted
-  for (size_t i = 1; i < precisions_.size(); ++i) {
-    options.precision = precisions_[i];
-    models_.push_back(Take(TextEncoder::Open(folder, options), "--model"));
+}
+
+void BenchModel::MeasureCachedOpening() {
+  const NewFolder made((std::filesystem::temp_directory_path() / "encore-bench").string());
+  const std::string cache = (made.temporary() / "packed").string();
+  for (size_t i = 0; i < precisions_.size(); ++i) {
+    (void)OpenCopy(i, cache);
+    std::optional<TextEncoder> model;
+    const double seconds = bench::SecondsOf([&] { model = OpenCopy(i, cache); });
+    if (model->encoder().cache_use().starts_with("mapped")) openings_[i].cached = seconds;
   }
-  if (!models_[0].has_tokenizer()) {
-    throw Failure("--model " + Printable(folder) + ": found no tokenizer, wanted one");
-  }
-  about_ = AboutFolder(folder);
+}
+
+TextEncoder BenchModel::OpenCopy(size_t precision, const std::string& cache) const {
+  OpenOptions options = options_;
+  if (options.precision || precision > 0) options.precision = precisions_[precision];
+  options.cache = cache;
+  return Take(TextEncoder::Open(folder_, options), "--model");
 }
 
 Answer BenchModel::Call(const TextEncoder& model, std::span<const std::string> texts,
@@ -152,6 +184,7 @@ ReportRow BenchModel::RowOf(const std::string& name, size_t precision,
   ReportRow row;
   row.workload = about_.name + " " + name;
   row.model = about_;
+  row.opening = openings_[precision];
   row.d_model = config.d_model;
   row.heads = config.layers[0].num_heads;
   row.d_ff = config.layers[0].d_ff;
@@ -169,6 +202,16 @@ ReportRow BenchModel::RowOf(const std::string& name, size_t precision,
   }
   row.weight_bytes = static_cast<double>(encoder.packed_bytes());
   row.verified = true;
+  return row;
+}
+
+ReportRow BenchModel::RowOfOne(const std::string& name, size_t precision,
+                               std::span<const std::string> texts, const Executor& executor) const {
+  ReportRow row = RowOf(name, precision, CheckedCall(precision, texts, executor).tokens);
+  row.sequences = 1;
+  row.tokens = std::max<size_t>(1, (row.tokens + texts.size() / 2) / texts.size());
+  row.useful_tokens = row.tokens;
+  row.flops /= static_cast<double>(texts.size());
   return row;
 }
 

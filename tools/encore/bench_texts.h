@@ -42,8 +42,8 @@ std::string TextOfWords(size_t words);
 
 class BenchModel {
  public:
-  // Throws Failure if the folder cannot be opened or has no tokenizer. Without precisions: f32,
-  // bf16 and int8, or the one that the weights were made for.
+  // Throws Failure if the folder cannot be opened or has no tokenizer. Without precisions: all, or
+  // the one that the weights were made for.
   BenchModel(const std::string& folder, std::vector<Precision> precisions, OpenOptions options);
 
   const std::vector<Precision>& precisions() const { return precisions_; }
@@ -63,6 +63,14 @@ class BenchModel {
   // A row of texts with so many tokens each, without what is measured.
   ReportRow RowOf(const std::string& name, size_t precision,
                   const std::vector<size_t>& tokens) const;
+  // The same of calls of one of these texts, checked: what a text has on average.
+  ReportRow RowOfOne(const std::string& name, size_t precision, std::span<const std::string> texts,
+                     const Executor& executor) const;
+  // Opens each precision once more with a folder of packed weights, for the rows' opening. Throws
+  // Failure.
+  void MeasureCachedOpening();
+  // One more, with weights of its own. Throws Failure.
+  TextEncoder OpenCopy(size_t precision, const std::string& cache = "") const;
 
   // Adds a row, or a visit to it, as BenchMeasurer::Measure. What a call computes is checked.
   // Throws Failure.
@@ -70,8 +78,11 @@ class BenchModel {
                            BenchMeasurer* measurer);
 
  private:
+  std::string folder_;
+  OpenOptions options_;
   std::vector<Precision> precisions_;
-  std::vector<TextEncoder> models_;  // one for each precision
+  std::vector<TextEncoder> models_;      // one for each precision
+  std::vector<ReportOpening> openings_;  // likewise
   ReportModel about_;
 };
 

@@ -96,6 +96,15 @@ struct ReportModel {
   size_t values = 0;  // in them: parameters, and scales
 };
 
+// Of a row of texts: what it took to open its model in its precision, files read before.
+struct ReportOpening {
+  double seconds = 0;                 // packing the weights
+  std::optional<double> cached = {};  // with a folder of packed weights that is there already
+  double first_call = 0;              // with one query
+  size_t packed_bytes = 0;            // of the layers' matrices
+  size_t resident_bytes = 0;          // by which the process grew until then; 0 if unknown
+};
+
 // Of a row whose calls are made one in each frame of a loop. Counts are a frame's, of the whole
 // process.
 struct ReportLoop {
@@ -110,7 +119,14 @@ struct ReportLoop {
   ReportSeconds control;  // of fixed integer work in each frame, after the call
 };
 
-// Of a row that says how many tokens of one text fit into a time.
+// Of a row whose calls are made by as many copies of the model as there are threads.
+struct ReportServer {
+  double calls_per_s = 0;                   // that were done
+  std::optional<size_t> load_percent = {};  // arrivals, of what can be done; nothing: back to back
+  std::optional<double> p99_9 = {};         // as ReportLoop's
+};
+
+// Of a row that says how many tokens of one text fit into a time, or which load.
 struct ReportBudget {
   double seconds = 0;     // that p99 may be
   bool fits = false;      // false: the fewest tokens that there can be take longer
@@ -145,8 +161,10 @@ struct ReportRow {
   double useful_tokens_per_s = 0;
   // Of rows of texts, which are the sequences.
   std::optional<ReportModel> model = {};
+  std::optional<ReportOpening> opening = {};
   double texts_per_s = 0;
   std::optional<ReportLoop> loop = {};
+  std::optional<ReportServer> server = {};
   std::optional<ReportBudget> budget = {};
   bench::SensorValues sensors = {};
   std::optional<double> joules = {};  // of a call

@@ -120,11 +120,22 @@ Json RowJson(const ReportRow& row) {
                      {"values", row.model->values}};
     json["texts_per_s"] = row.texts_per_s;
   }
+  if (const auto& opening = row.opening) {
+    json["opening"] = {{"seconds", opening->seconds},
+                       {"cached", opening->cached ? Json(*opening->cached) : Json()},
+                       {"first_call", opening->first_call},
+                       {"packed_bytes", opening->packed_bytes},
+                       {"resident_bytes", opening->resident_bytes}};
+  }
   if (row.loop) json["loop"] = LoopJson(*row.loop);
+  if (const auto& server = row.server) {
+    json["server"] = {{"calls_per_s", server->calls_per_s},
+                      {"load_percent", server->load_percent ? Json(*server->load_percent) : Json()},
+                      {"p99_9", server->p99_9 ? Json(*server->p99_9) : Json()}};
+  }
   if (row.budget) {
-    json["budget"] = {{"seconds", row.budget->seconds},
-                      {"fits", row.budget->fits},
-                      {"max_length", row.budget->max_length}};
+    json["budget"] = {{"seconds", row.budget->seconds}, {"fits", row.budget->fits}};
+    if (!row.server) json["budget"]["max_length"] = row.budget->max_length;
   }
   const auto joules_of = [&](size_t count) {
     return row.joules ? Json(*row.joules / static_cast<double>(count)) : Json();

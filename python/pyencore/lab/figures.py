@@ -337,7 +337,8 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
                                                       key=precisions.count)
     lines: dict[str, dict[int, Row]] = {}
     for row in rows:
-        if reports.precision_of(row) == precision:
+        loaded = "server" in row and row["server"]["load_percent"]  # as fast as calls arrive
+        if reports.precision_of(row) == precision and not loaded:
             lines.setdefault(reports.workload_of(row), {}).setdefault(row["threads"], row)
     lines = {name: dict(sorted(found.items())) for name, found in lines.items() if len(found) > 1}
     lines = dict(list(lines.items())[:MOST_LINES])

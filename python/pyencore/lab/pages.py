@@ -104,8 +104,42 @@ def report_sections(report: Report) -> list[Section]:
                             ("Only one number of threads was measured.",)))
     if latency:
         sections.append(Section("Latency", pictures=latency))
-    return [*sections, _all_rows(report), *_sensors(report),
+    return [*sections, *_models(report), *_servers(report), _all_rows(report), *_sensors(report),
             *_hardware(report["machine"].get("hardware", {}))]
+
+
+def _models(report: Report) -> list[Section]:
+    lines = {(row["model"]["name"], reports.precision_of(row)): [
+        row["model"]["name"], reports.precision_of(row), _megabytes(row["model"]["bytes"]),
+        _megabytes(opening["packed_bytes"]), _megabytes(opening["resident_bytes"]),
+        *(reports.time_text(opening[name]) if opening[name] else ""
+          for name in ("seconds", "cached", "first_call"))]
+        for row in report["rows"] if (opening := row.get("opening"))}
+    return [Section("Opening and memory", text=(
+        "Opening packs the weights, or maps packed ones where they are cached; files were read "
+        "before. Packed: the layers' matrices. Resident: by how much the process grew until the "
+        "first call was over, pages of mapped files included.",), table=Table(
+            [["model", "precision", "file", "packed", "resident", "opening", "cached",
+              "first call"], *lines.values()], range(2, 8)))] if lines else []
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB" if count else ""
+
+
+def _servers(report: Report) -> list[Section]:
+    rows = [row for row in report["rows"] if "server" in row]
+    lines = [[reports.clean(row["workload"]), reports.precision_of(row), str(row["threads"]),
+              f"{load} %" if (load := row["server"]["load_percent"]) else "back to back",
+              f"{row['server']['calls_per_s']:,.1f}", f"{row['useful_tokens_per_s']:,.0f}",
+              *(reports.time_text(seconds) if seconds else "" for seconds in (
+                  *(row["seconds"][name] for name in ("p50", "p90", "p99")),
+                  row["server"]["p99_9"], row["seconds"]["max"]))] for row in rows]
+    return [Section("As a server", text=(
+        "Copies of the model, one thread each. Under load calls arrive at random, in percent of "
+        "what is done back to back, and times count from their arrival.",), table=Table(
+            [["workload", "precision", "copies", "load", "calls/s", "tokens/s", "p50", "p90",
+              "p99", "p99.9", "max"], *lines], range(2, 11)))] if rows else []
 
 
 def _head(report: Report) -> Section:
@@ -163,7 +197,8 @@ def _hardware(facts: dict[str, Any]) -> list[Section]:
 
 def _all_rows(report: Report) -> Section:
     lines = [["engine", "workload", "precision", "target", "weights", "checked", "layers",
-              "threads", "calls", "p50", "p99", "operations", "tokens/s", "of its roof"]]
+              "threads", "calls", "p50", "p99", "operations", "tokens/s", "texts/s",
+              "of its roof"]]
     for row in report["rows"]:
         seconds, roof = row["seconds"], row["roof"]
         lines.append([f"{row['engine']} {row['engine_version']}", row["workload"],
@@ -173,6 +208,7 @@ def _all_rows(report: Report) -> Section:
                       reports.time_text(seconds["p99"]) if seconds["p99"] else "",
                       f"{reports.number(row['gflops'])} {reports.operations_of(row)}",
                       f"{row['useful_tokens_per_s']:,.0f}",
+                      f"{row['texts_per_s']:,.1f}" if "texts_per_s" in row else "",
                       f"{100 * roof['share']:.0f} % of {roof['name']}" if roof else ""])
     # What all rows have in common is said once, so that the table fits a page.
     columns = list(zip(*lines, strict=True))

@@ -213,13 +213,17 @@ def test_tables_fit_a_page_of_1200_pixels():
     report["rows"] += [{**row, "engine": "onnxruntime", "workload": "minilm_6_layers_of_ids_1x128",
                         "tokens_per_s": 1234567, "gflops": 1234.5, "useful_tokens_per_s": 1.0}
                        for row in report["rows"]]
+    texts = copy.deepcopy(synthetic_report(1))
+    for row in texts["rows"]:
+        row.update(workload="all-MiniLM-L6-v2 64 texts, 8 to 128 tokens", texts_per_s=1234.5)
     pairing = lab.compare([report, report])[0]
     font = FontProperties(family="DejaVu Sans")  # of those that the page asks for the widest
 
     def width(text):
         return TextPath((0, 0), text, size=13, prop=font).get_extents().width if text else 0
 
-    for page in (lab.report_page(report), lab.comparison_page([pairing], [report] * 2, ["a", "b"])):
+    for page in (lab.report_page(report), lab.report_page(texts),
+                 lab.comparison_page([pairing], [report] * 2, ["a", "b"])):
         head, *lines = Cells(page).rows
         cells = [{*name.split(), *(part for line in lines for part in
                                    ([line[i]] if line[i][:1].isdigit() else line[i].split()))}
@@ -421,8 +425,8 @@ def test_servers_and_openings_have_tables():
                              row["target"] == "AVX3_ZEN4"]
     server = {"calls_per_s": 80.5, "load_percent": None, "p99_9": None}
     loaded = {**server, "load_percent": 80, "p99_9": 0.25}
-    rows += [{**row, "workload": f"{row['workload']} {name}", "server": of_row}
-             for row in rows[:2] for name, of_row in (("rate", server), ("at 80 % load", loaded))]
+    rows += [{**row, "workload": f"{name} of {row['workload']}", "server": of_row}
+             for row in rows[:2] for name, of_row in (("rate", server), ("80 % load", loaded))]
     opening = {"seconds": 0.25, "cached": None, "first_call": 0.02, "packed_bytes": 42_000_000,
                "resident_bytes": 0}
     rows.append({**rows[0], "model": {"name": "mini", "bytes": 90_900_000, "values": 9},
@@ -433,5 +437,7 @@ def test_servers_and_openings_have_tables():
     assert len(served) == 2 and served[0][4] == "80.5" and served[0][9] == "250 ms"
     assert sum(row[3] == "back to back" for row in cells.rows) == 2
     assert sum("583.2" in row for row in cells.rows) == 1  # texts/s
-    lines = [text.get_text() for text in lab.scaling(report).axes[0].texts]
-    assert not any("% load" in line for line in lines)  # as fast as calls arrive
+    assert ">f32  80 % load of " in lab.latency(report).as_bytes().decode()
+    for figure in (lab.scaling, lab.speed, lab.roofline):  # under load as fast as calls arrive
+        assert "% load" not in figure(report).as_bytes().decode()
+    assert "rate of minilm" in lab.speed(report).as_bytes().decode()

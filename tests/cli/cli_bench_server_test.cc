@@ -159,9 +159,9 @@ TEST_F(CliBenchServerTest, LayersAtTheirRateAndUnderLoad) {
     EXPECT_EQ(row["server"]["load_percent"], loads[i % 4]);
     EXPECT_EQ(row.contains("budget"), i % 4 == 3);
   }
-  EXPECT_EQ(rows[0]["workload"], "example_10x32 rate");
-  EXPECT_EQ(rows[1]["workload"], "example_10x32 at 50 % load");
-  EXPECT_EQ(rows[3]["workload"], "example_10x32 p99 within 10000.000 ms");
+  EXPECT_EQ(rows[0]["workload"], "rate of example_10x32");
+  EXPECT_EQ(rows[1]["workload"], "50 % load of example_10x32");
+  EXPECT_EQ(rows[3]["workload"], "p99 in 10000 ms of example_10x32");
   EXPECT_EQ(rows[3]["budget"], (json{{"seconds", 10}, {"fits", true}}));
   for (const char* words : {"copies", "load", "calls/s", "p90 ms", "p99.9 ms", "back to back"}) {
     EXPECT_TRUE(Has(out_, words)) << words << "\n" << out_;
@@ -175,7 +175,7 @@ TEST_F(CliBenchServerTest, TextsOfAModel) {
   const json rows = Rows({"--model", folder.path(), "--rate", "--texts", Path("texts"), "--threads",
                           "2", "--seconds", "0", "--precision", "int8", "--budget", "1us"});
   ASSERT_EQ(rows.size(), 2u);
-  EXPECT_EQ(rows[0]["workload"], "model 2 texts rate");
+  EXPECT_EQ(rows[0]["workload"], "rate of model 2 texts");
   EXPECT_EQ(rows[0]["sequences"], 1);
   EXPECT_EQ(rows[0]["texts_per_s"], rows[0]["server"]["calls_per_s"]);
   EXPECT_EQ(rows[1]["budget"]["fits"], false);

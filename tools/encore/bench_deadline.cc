@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <span>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -75,9 +77,15 @@ bool Fits(const bench::FrameTimes& times, double budget) {
   return times.calls.size() >= kCallsForP99 && bench::Quantile(times.calls, 0.99) <= budget;
 }
 
+// As SecondsOfBudget takes it.
+std::string BudgetText(double seconds) {
+  const auto us = static_cast<int64_t>(std::llround(seconds * 1e6));
+  return us % 1000 == 0 ? std::to_string(us / 1000) + " ms" : std::to_string(us) + " us";
+}
+
 std::string NameOf(const Deadline& deadline, size_t texts) {
   const std::string rhythm = deadline.hz > 0 ? std::to_string(deadline.hz) + " Hz" : "back to back";
-  if (deadline.budget) return "within " + Number(*deadline.budget * 1e3, 3) + " ms, " + rhythm;
+  if (deadline.budget) return "within " + BudgetText(*deadline.budget) + ", " + rhythm;
   return Counted(texts, "text") + ", " + rhythm;
 }
 
@@ -187,7 +195,7 @@ std::vector<ReportRow> Serve(const Deadline& deadline, const ReportRow& of_calls
   const auto add = [&](const std::string& name, const bench::FrameTimes& times,
                        std::optional<size_t> load, const std::optional<ReportBudget>& budget) {
     ReportRow row = of_calls;
-    row.workload += " " + name;
+    row.workload = name + " of " + row.workload;
     row.budget = budget;
     row.server = {.load_percent = load};
     rows.push_back(measurer->Add(std::move(row), products, static_cast<int>(copies), times));
@@ -206,7 +214,7 @@ std::vector<ReportRow> Serve(const Deadline& deadline, const ReportRow& of_calls
     return bench::RunFrames(loop, call);
   };
   for (const size_t percent : deadline.loads) {
-    add("at " + std::to_string(percent) + " % load",
+    add(std::to_string(percent) + " % load",
         run(percent, deadline.seconds, {.frames = kLeastFrames}), percent, {});
   }
   if (deadline.budget) {
@@ -216,7 +224,7 @@ std::vector<ReportRow> Serve(const Deadline& deadline, const ReportRow& of_calls
         budget, 1, 100,
         [&](size_t load) { return Fits(run(load, deadline.seconds / 3, loop), budget); },
         [&](size_t load) { return run(load, deadline.seconds, loop); });
-    add("p99 within " + Number(budget * 1e3, 3) + " ms", times, percent,
+    add("p99 in " + BudgetText(budget), times, percent,
         ReportBudget{.seconds = budget, .fits = Fits(times, budget)});
   }
   return rows;

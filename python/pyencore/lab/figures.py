@@ -36,7 +36,7 @@ def _intensity(row: Row) -> float:
 
 
 def _gflops(row: Row) -> float:
-    return float(row["flops"] / row["seconds"]["p50"] * 1e-9)
+    return float(row["gflops"])
 
 
 def _colour(row: Row, theme: Theme) -> str:
@@ -65,7 +65,7 @@ def roofline(report: Report, threads: int | None = None, *, theme: Theme) -> Fig
     threads (or the fewest) on the best target, a panel a precision. Workloads are numbers, in the
     order of reports.workloads; engines are marks."""
     threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
-    rows = reports.with_threads(reports.of_best_target(report), threads)
+    rows = reports.with_threads(reports.back_to_back(reports.of_best_target(report)), threads)
     if not rows:
         return None
     best = reports.best_target(report)
@@ -146,7 +146,7 @@ def _roofline_panel(axes: Axes, rows: Sequence[Row], precision: str,
     for row in rows:
         x, y, colour = _intensity(row), _gflops(row), _colour(row, theme)
         filled = row["weights"] == "warm"
-        ends = [min(max(row["flops"] / seconds * 1e-9, y_low), y_high)
+        ends = [min(max(y * row["seconds"]["p50"] / seconds, y_low), y_high)
                 for seconds in reports.slot_range(row)]
         axes.plot([x, x], ends, color=colour, linewidth=1, zorder=2.5)
         axes.plot(x, y, marker=marks.get(row["engine"], MARKS[-1]), markersize=7, color=colour,
@@ -205,7 +205,7 @@ def speed(report: Report, threads: int | None = None, *, theme: Theme) -> Figure
     """One panel a workload: tokens a second of each precision and target, and of peers, warm."""
     threads = threads if threads is not None else next(iter(reports.thread_counts(report)), 1)
     panels: dict[tuple[str, int], list[Row]] = {}
-    for row in reports.with_threads(reports.warm(report["rows"]), threads):
+    for row in reports.with_threads(reports.back_to_back(reports.warm(report["rows"])), threads):
         panels.setdefault((row["workload"], row["layers"]), []).append(row)
     if not panels:
         return None
@@ -329,7 +329,7 @@ def _curve(axes: Axes, row: Row, letters: int, theme: Theme) -> None:
 def scaling(report: Report, *, theme: Theme) -> Figure | None:
     """Speed over that of one thread (or the fewest), best target, warm; one line a workload, at
     most MOST_LINES, in f32, or in the precision of the most such rows if none is in f32."""
-    rows = reports.warm(reports.of_best_target(report))
+    rows = reports.back_to_back(reports.warm(reports.of_best_target(report)))
     precisions = [reports.precision_of(row) for row in rows]
     if not rows:
         return None
@@ -337,8 +337,7 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
                                                       key=precisions.count)
     lines: dict[str, dict[int, Row]] = {}
     for row in rows:
-        loaded = "server" in row and row["server"]["load_percent"]  # as fast as calls arrive
-        if reports.precision_of(row) == precision and not loaded:
+        if reports.precision_of(row) == precision:
             lines.setdefault(reports.workload_of(row), {}).setdefault(row["threads"], row)
     lines = {name: dict(sorted(found.items())) for name, found in lines.items() if len(found) > 1}
     lines = dict(list(lines.items())[:MOST_LINES])

@@ -211,7 +211,8 @@ def _all_rows(report: Report) -> Section:
                       f"{row['texts_per_s']:,.1f}" if "texts_per_s" in row else "",
                       f"{100 * roof['share']:.0f} % of {roof['name']}" if roof else ""])
     # What all rows have in common is said once, so that the table fits a page.
-    columns = list(zip(*lines, strict=True))
+    columns = [column for column in zip(*lines, strict=True)
+               if any(column[1:]) or not report["rows"]]
     once = [column for column in columns if column[0] in ("engine", "checked") and
             len(set(column[1:])) == 1]
     kept = [column for column in columns if column not in once]

@@ -194,6 +194,11 @@ def warm(rows: Iterable[Row]) -> list[Row]:
     return [row for row in rows if row["weights"] == "warm"] or rows
 
 
+def back_to_back(rows: Iterable[Row]) -> list[Row]:
+    """Without a server's under load, which is as fast as calls arrive."""
+    return [row for row in rows if "server" not in row or row["server"]["load_percent"] is None]
+
+
 def with_threads(rows: Iterable[Row], threads: int) -> list[Row]:
     return [row for row in rows if row["threads"] == threads]
 

@@ -27,8 +27,8 @@ function(encore_label label)
 endfunction()
 
 # A minute's worth: all but the tests that take more than two seconds.
-encore_label(quick base kernels ops platform io nn tokenizer models text contract api process fuzz
-                   support cli
+encore_label(quick base kernels ops platform io nn images tokenizer models text contract api process
+                   fuzz support cli
   EXCEPT kernels/gemm_tile kernels/gemm_types_tile ops/attention_window nn/encoder_switches
          nn/encoder_workspace nn/packed_cache_damage tokenizer/tokenizer_growth
          contract/contract_property contract/encoder_contract contract/encoder_plans

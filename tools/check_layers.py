@@ -19,7 +19,7 @@ import subprocess
 import sys
 
 # The rooms of the library encore::text, and those of encore::encore with the public headers.
-TEXT = ["engine/text", "engine/models", "engine/tokenizer"]
+TEXT = ["engine/text", "engine/models", "engine/tokenizer", "engine/images"]
 ENGINE = ["engine/nn", "engine/io", "engine/ops", "engine/kernels", "engine/platform",
           "engine/base", "include/encore"]
 
@@ -44,11 +44,12 @@ ROOMS = {
     # The C interface is a client: it sees the C++ interface alone.
     "engine/c_api": ["engine/base", "include/encore"],
     # The library encore::text: of the engine it sees the public interface, files and the bottom.
-    "engine/text": ["engine/models", "engine/tokenizer", "engine/io", "engine/platform",
-                    "engine/base", "include/encore"],
+    "engine/text": ["engine/models", "engine/tokenizer", "engine/images", "engine/io",
+                    "engine/platform", "engine/base", "include/encore"],
     "engine/models": [LAYER_TABLE, "engine/io", "engine/platform", "engine/base",
                       "include/encore"],
     "engine/tokenizer": ["engine/io", "engine/platform", "engine/base", "include/encore"],
+    "engine/images": ["engine/io", "engine/platform", "engine/base", "include/encore"],
     # The library encore::encore.
     "engine/nn": ["engine/ops", "engine/kernels", "engine/platform", "engine/base",
                   "include/encore"],

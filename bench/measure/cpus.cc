@@ -5,32 +5,18 @@
 #include "bench/measure/cpus.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
-#include <sstream>
 
+#include "engine/platform/core_domains.h"
 #include "engine/platform/core_mask.h"
+#include "engine/platform/system_file.h"
 
 namespace encore::bench {
 namespace {
 
-std::vector<int> Numbers(const std::string& text) {
-  const std::optional<std::pair<int, int>> range = RangeOf(text, "-");
-  std::vector<int> numbers;
-  for (int i = range ? range->first : 0; range && i <= range->second; ++i) numbers.push_back(i);
-  return numbers;
-}
-
 // A file's list; none where there is no such file.
 std::vector<int> CpusIn(const std::string& path) {
-  std::string line;
-  std::ifstream(path) >> line;
-  std::istringstream entries(line);
-  std::vector<int> cpus;
-  for (std::string entry; std::getline(entries, entry, ',');) {
-    for (const int cpu : Numbers(entry)) cpus.push_back(cpu);
-  }
-  return cpus;
+  return internal::ParseCoreList(internal::ReadSystemFile(path));
 }
 
 bool Has(const std::vector<int>& cpus, int cpu) {
@@ -69,24 +55,6 @@ std::vector<int> PartOf(std::vector<int> cpus, const std::string& word, const st
 
 }  // namespace
 
-std::optional<std::pair<int, int>> RangeOf(const std::string& text, const std::string& between,
-                                           std::optional<int> all) {
-  const auto number = [&](const std::string& digits) -> std::optional<int> {
-    int value = -1;
-    const char* const end = digits.data() + digits.size();
-    if (all && digits == "all") return all;
-    const auto [stop, error] = std::from_chars(digits.data(), end, value);
-    if (error != std::errc() || stop != end || value < 0 || value > kMostInRange) return {};
-    return value;
-  };
-  const size_t at = text.find(between);
-  const std::optional<int> low = number(text.substr(0, at));
-  const std::optional<int> high =
-      at == std::string::npos ? low : number(text.substr(at + between.size()));
-  if (!low || !high || *high < *low) return {};
-  return std::pair(*low, *high);
-}
-
 Result<std::vector<int>> ChooseCpus(const std::vector<std::string>& entries,
                                     const std::vector<int>& allowed, const std::string& sysfs) {
   const auto wrong = [](const std::string& found, const std::string& wanted) {
@@ -94,7 +62,7 @@ Result<std::vector<int>> ChooseCpus(const std::vector<std::string>& entries,
   };
   std::vector<int> cpus;
   for (const std::string& entry : entries) {
-    for (const int cpu : Numbers(entry)) {
+    for (const int cpu : internal::ParseCoreList(entry)) {
       if (!Has(allowed, cpu)) {
         return wrong("core " + std::to_string(cpu), "some of " + CpuListText(allowed));
       }
@@ -104,7 +72,7 @@ Result<std::vector<int>> ChooseCpus(const std::vector<std::string>& entries,
   std::sort(cpus.begin(), cpus.end());
   if (cpus.empty()) cpus = allowed;
   for (const std::string& entry : entries) {
-    if (RangeOf(entry, "-")) continue;
+    if (!internal::ParseCoreList(entry).empty()) continue;
     cpus = PartOf(std::move(cpus), entry, sysfs);
     if (cpus.empty()) {
       return wrong("'" + entry + "'",
@@ -124,14 +92,7 @@ std::string CpuListText(const std::vector<int>& cpus) {
   return text;
 }
 
-std::vector<int> AllowedCpus() {
-  const internal::CoreMask mask = internal::CoreMask::OfThisThread();
-  std::vector<int> cpus;
-  for (int cpu = 0; cpus.size() < mask.count(); ++cpu) {
-    if (mask.Has(cpu)) cpus.push_back(cpu);
-  }
-  return cpus;
-}
+std::vector<int> AllowedCpus() { return internal::CoreMask::OfThisThread().cores(); }
 
 bool RunOn(const std::vector<int>& cpus) {
   internal::CoreMask mask;

@@ -7,19 +7,12 @@
 #ifndef ENCORE_BENCH_MEASURE_CPUS_H_
 #define ENCORE_BENCH_MEASURE_CPUS_H_
 
-#include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "encore/status.h"
 
 namespace encore::bench {
-
-// "3" and "0-7", of numbers up to kMostInRange with that between them, or of "all"; else nothing.
-inline constexpr int kMostInRange = 1 << 20;
-std::optional<std::pair<int, int>> RangeOf(const std::string& text, const std::string& between,
-                                           std::optional<int> all = {});
 
 // Of `allowed`, those that all entries leave; both ascend. "3" and "0-7" are cores, together those
 // of all such entries. Words are parts of the machine as sysfs has it: "no-smt", one thread of each

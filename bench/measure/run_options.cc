@@ -5,6 +5,7 @@
 #include "bench/measure/run_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 
 #include "bench/measure/cpus.h"
@@ -16,6 +17,14 @@ namespace encore::bench {
 namespace {
 
 Status Wrong(const std::string& sentence) { return Status(ErrorCode::kInvalidArgument, sentence); }
+
+// "3" or "all"; else 0.
+int CountOf(const std::string& text, int all) {
+  int count = 0;
+  const char* const end = text.data() + text.size();
+  if (text == "all") return all;
+  return std::from_chars(text.data(), end, count).ptr == end ? count : 0;
+}
 
 }  // namespace
 
@@ -47,12 +56,13 @@ Result<std::vector<int>> RunOptions::Apply() const {
   const int all = cpus.empty() ? most : std::min(most, UsableCores());
   std::vector<int> counts;
   for (const std::string& text : threads) {
-    const auto range = RangeOf(text, "..", all);
-    if (!range || range->first < 1 || range->second > kMaxThreads) {
+    const size_t dots = text.find("..");
+    const int first = CountOf(text.substr(0, dots), all);
+    const int last = dots == std::string::npos ? first : CountOf(text.substr(dots + 2), all);
+    if (first < 1 || last < first || last > kMaxThreads) {
       return Wrong("--threads: found '" + text + "', wanted numbers from 1 to " +
                    std::to_string(kMaxThreads) + ", all, or a sweep such as 1..all");
     }
-    const auto [first, last] = *range;
     const int given = openmp ? Executor::OpenMP(last).threads() : last;
     if (given < last) {
       return Wrong("--threads: found " + text + ", wanted as many as OpenMP gives here at most, " +

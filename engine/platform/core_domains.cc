@@ -97,12 +97,7 @@ std::vector<CoreDomain> FindCoreDomains(const std::string& root, const std::vect
 }  // namespace internal
 
 std::vector<CoreDomain> CoreDomains() {
-  const internal::CoreMask mask = internal::CoreMask::OfThisThread();
-  std::vector<int> allowed;
-  const size_t count = mask.count();
-  for (int core = 0; allowed.size() < count; ++core) {
-    if (mask.Has(core)) allowed.push_back(core);
-  }
+  std::vector<int> allowed = internal::CoreMask::OfThisThread().cores();
   const std::string root = "/sys/devices/system";
   if (allowed.empty())
     allowed = internal::ParseCoreList(internal::ReadSystemFile(root + "/cpu/online"));

@@ -13,6 +13,7 @@
 #include <memory>
 #include <new>
 #include <utility>
+#include <vector>
 
 #if defined(__linux__)
 #include <sched.h>
@@ -50,6 +51,14 @@ class CoreMask {
   bool Has(int core) const {
     const size_t c = Index(core);
     return c / kWordBits < size() && (words()[c / kWordBits] >> c % kWordBits & 1) != 0;
+  }
+  std::vector<int> cores() const {  // in ascending order
+    std::vector<int> cores;
+    const size_t count = this->count();
+    for (int core = 0; cores.size() < count; ++core) {
+      if (Has(core)) cores.push_back(core);
+    }
+    return cores;
   }
   // The first core, or 0 if there is none.
   size_t first() const {

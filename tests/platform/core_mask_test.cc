@@ -83,6 +83,7 @@ TEST(CoreMask, IsASetOfCores) {
     EXPECT_EQ(mask.count(), cores.size());
   }
   EXPECT_EQ(mask.first(), 5u);
+  EXPECT_EQ(mask.cores(), std::vector<int>(cores.begin(), cores.end()));
   EXPECT_FALSE(mask.Add(-1));
   EXPECT_FALSE(mask.Add(1 << 20));
   for (const int core : {-1, 6, 1 << 20, 70000, 5}) {

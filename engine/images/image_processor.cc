@@ -7,16 +7,14 @@
 #include <algorithm>
 #include <string>
 
+#include "encore/resize.h"
 #include "engine/base/guarded.h"
-#include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/strict_math.h"  // IWYU pragma: keep
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-constexpr size_t kMaxPictureEdge = size_t{1} << 20;
 
 // Along one direction: which of the resized pixels lie in the output, and where.
 struct Cut {
@@ -29,57 +27,7 @@ Cut CutFromCentre(size_t resized, size_t output) {
   return {0, resized, (output - resized + 1) / 2};
 }
 
-Status ProcessChecked(const ProcessorConfig& config, const ImageView& image, uint8_t* out) {
-  const FpEnvScope default_modes;
-  ENCORE_ASSIGN_OR_RETURN(const ImageSize resized,
-                          config.resize.SizeOf({image.height, image.width}));
-  const Cut down = CutFromCentre(resized.height, config.output.height);
-  const Cut across = CutFromCentre(resized.width, config.output.width);
-  const size_t stride = 3 * config.output.width;
-  const bool padded = down.count < config.output.height || across.count < config.output.width;
-  if (padded) std::fill_n(out, stride * config.output.height, uint8_t{0});
-  Resample(image, config.filter,
-           {.height = resized.height,
-            .width = resized.width,
-            .top = down.begin,
-            .left = across.begin,
-            .rows = down.count,
-            .columns = across.count},
-           out + down.at * stride + 3 * across.at, stride);
-  return {};
-}
-
 }  // namespace
-
-Status CheckImageView(const ImageView& image) {
-  const auto size = [&] {
-    return "image: " + std::to_string(image.width) + " x " + std::to_string(image.height) +
-           " pixels of " + std::to_string(image.channels) + " channels";
-  };
-  if (image.channels != 1 && image.channels != 3 && image.channels != 4) {
-    return InvalidArgument(size() + "; wanted 1, 3 or 4 channels");
-  }
-  if (image.width == 0 || image.height == 0 || image.width > kMaxPictureEdge ||
-      image.height > kMaxPictureEdge) {
-    return InvalidArgument(size() + "; wanted edges of 1 .. " + std::to_string(kMaxPictureEdge));
-  }
-  if (image.width * image.height > ImageView::kMaxPixels) {
-    return InvalidArgument(size() + "; wanted at most " + std::to_string(ImageView::kMaxPixels) +
-                           " pixels");
-  }
-  if (image.stride < image.width * image.channels) {
-    return InvalidArgument(size() + ", rows of " + std::to_string(image.stride) +
-                           " bytes; wanted at least " +
-                           std::to_string(image.width * image.channels));
-  }
-  size_t bytes = 0;
-  if (!CheckedMul(image.stride, image.height, &bytes)) {
-    return InvalidArgument(size() + ", rows of " + std::to_string(image.stride) +
-                           " bytes; wanted what fits into memory");
-  }
-  if (image.pixels == nullptr) return InvalidArgument(size() + ", found a null pointer to pixels");
-  return {};
-}
 
 ImageProcessor::ImageProcessor(ProcessorConfig config) : config_(std::move(config)) {
   for (size_t c = 0; c < 3; ++c) {
@@ -105,15 +53,27 @@ Result<ImageProcessor> ImageProcessor::Open(const Folder& folder, bool ignore_un
 }
 
 Status ImageProcessor::Process(const ImageView& image, std::span<uint8_t> out) const {
-  return Guarded("an image", [&]() -> Status {
-    ENCORE_RETURN_IF_ERROR(CheckImageView(image));
-    if (out.size() != size_bytes()) {
-      return InvalidArgument("out: found " + std::to_string(out.size()) + " bytes; wanted " +
-                             std::to_string(size_bytes()) + ", of " + std::to_string(height()) +
-                             " x " + std::to_string(width()) + " RGB pixels");
-    }
-    return ProcessChecked(config_, image, out.data());
-  });
+  ENCORE_RETURN_IF_ERROR(CheckImageView(image));
+  if (out.size() != size_bytes()) {
+    return InvalidArgument("out: found " + std::to_string(out.size()) + " bytes; wanted " +
+                           std::to_string(size_bytes()) + ", of " + std::to_string(height()) +
+                           " x " + std::to_string(width()) + " RGB pixels");
+  }
+  const FpEnvScope default_modes;
+  ENCORE_ASSIGN_OR_RETURN(const ImageSize resized,
+                          config_.resize.SizeOf({image.height, image.width}));
+  const Cut down = CutFromCentre(resized.height, height());
+  const Cut across = CutFromCentre(resized.width, width());
+  if (down.count < height() || across.count < width()) std::fill(out.begin(), out.end(), 0);
+  const size_t stride = 3 * width();
+  return ResizeImage(image, config_.filter,
+                     {.height = resized.height,
+                      .width = resized.width,
+                      .top = down.begin,
+                      .left = across.begin,
+                      .rows = down.count,
+                      .columns = across.count},
+                     out.data() + down.at * stride + 3 * across.at, stride);
 }
 
 }  // namespace encore::internal

@@ -19,9 +19,6 @@
 
 namespace encore::inline v0_1::internal {
 
-// kInvalidArgument unless the view is as image_view.h has it.
-Status CheckImageView(const ImageView& image);
-
 // Immutable; all functions may be called by any thread at any time.
 class ImageProcessor {
  public:

@@ -31,7 +31,7 @@ constexpr Numbers kClipStd = {0.26862954, 0.26130258, 0.27577711};
 struct ClassRow {
   std::string_view name;
   std::string_view model_type;  // whose class it is where the files name none
-  ResampleFilter filter;
+  ResizeFilter filter;
   const Numbers& mean;
   const Numbers& std;
   ResizeRule size;
@@ -43,7 +43,7 @@ struct ClassRow {
 constexpr ClassRow kClasses[] = {
     {"BitImageProcessor",
      "dinov2",
-     ResampleFilter::kBicubic,
+     ResizeFilter::kBicubic,
      kClipMean,
      kClipStd,
      {Kind::kShortestEdge, 224},
@@ -51,7 +51,7 @@ constexpr ClassRow kClasses[] = {
      224},
     {"CLIPImageProcessor",
      "clip",
-     ResampleFilter::kBicubic,
+     ResizeFilter::kBicubic,
      kClipMean,
      kClipStd,
      {Kind::kShortestEdge, 224},
@@ -59,7 +59,7 @@ constexpr ClassRow kClasses[] = {
      224},
     {"ConvNextImageProcessor",
      "convnext",
-     ResampleFilter::kBicubic,
+     ResizeFilter::kBicubic,
      kHalf,
      kHalf,
      {Kind::kShortestEdge, 384},
@@ -68,7 +68,7 @@ constexpr ClassRow kClasses[] = {
      0.875},
     {"DeiTImageProcessor",
      "deit",
-     ResampleFilter::kBicubic,
+     ResizeFilter::kBicubic,
      kHalf,
      kHalf,
      {Kind::kExact, 256, 256},
@@ -76,14 +76,14 @@ constexpr ClassRow kClasses[] = {
      224},
     {"SiglipImageProcessor",
      "siglip",
-     ResampleFilter::kBicubic,
+     ResizeFilter::kBicubic,
      kHalf,
      kHalf,
      {Kind::kExact, 224, 224},
      false},
     {"ViTImageProcessor",
      "vit",
-     ResampleFilter::kBilinear,
+     ResizeFilter::kBilinear,
      kHalf,
      kHalf,
      {Kind::kExact, 224, 224},
@@ -255,10 +255,10 @@ void ReadGeometry(JsonMembers& members, const ClassRow& row, ProcessorConfig* co
   if (row.crop_pct != 0) ReadCropPct(members, row, config);
 
   const size_t filter = members.Size("resample", static_cast<size_t>(row.filter));
-  if (filter > static_cast<size_t>(ResampleFilter::kHamming)) {
+  if (filter > static_cast<size_t>(ResizeFilter::kHamming)) {
     members.Refuse("resample", "0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic, 4 box or 5 Hamming");
   }
-  config->filter = static_cast<ResampleFilter>(filter);
+  config->filter = static_cast<ResizeFilter>(filter);
   if (members.Bool("do_pad", false)) members.Refuse("do_pad", "false");
   members.Ignore("pad_size");
 

@@ -12,8 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "encore/resize.h"
 #include "encore/status.h"
-#include "engine/images/resample.h"
 #include "engine/io/folder.h"
 
 namespace encore::inline v0_1::internal {
@@ -41,7 +41,7 @@ struct ResizeRule {
 struct ProcessorConfig {
   std::string source;  // the file, and the class in it
   ResizeRule resize = {};
-  ResampleFilter filter = ResampleFilter::kBicubic;
+  ResizeFilter filter = ResizeFilter::kBicubic;
   std::optional<ImageSize> crop = {};  // cut from the centre, or padded with 0 around it
   ImageSize output = {};
   // The byte b of channel c becomes b, then b * rescale, then (b - mean[c]) / std[c].

@@ -10,6 +10,7 @@
 #define HWY_TARGET_INCLUDE "engine/kernels/small_kernels.cc"
 #include "hwy/foreach_target.h"  // IWYU pragma: keep
 // After foreach_target.h:
+#include "engine/kernels/byte_sums-inl.h"
 #include "engine/kernels/elementwise-inl.h"
 #include "engine/kernels/int4_groups-inl.h"
 #include "engine/kernels/norm-inl.h"

@@ -63,6 +63,7 @@
 #include "encore/max_sim.h"        // IWYU pragma: export
 #include "encore/ops.h"            // IWYU pragma: export
 #include "encore/precision.h"      // IWYU pragma: export
+#include "encore/resize.h"         // IWYU pragma: export
 #include "encore/safetensors.h"    // IWYU pragma: export
 #include "encore/status.h"         // IWYU pragma: export
 #include "encore/tensor.h"         // IWYU pragma: export

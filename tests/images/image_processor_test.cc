@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "nlohmann/json.hpp"
-#include "tests/images/drawn_picture.h"
+#include "tests/support/drawn_picture.h"
 #include "tests/support/safetensors_bytes.h"
 
 namespace encore::inline v0_1::internal {

@@ -34,7 +34,7 @@ EDGES = [1, 2, 3, 7, 16, 17, 31, 64, 65, 100, 223, 224, 225, 300, 511, 640]
 
 
 def picture(seed, height, width, channels):
-    """uint8 [height, width, channels]; tests/images/drawn_picture.h draws the same."""
+    """uint8 [height, width, channels]; tests/support/drawn_picture.h draws the same."""
     count = height * width * channels
     values = np.frombuffer(np.random.RandomState(seed).bytes(count), np.uint8)
     if seed % 3 == 1:

@@ -3,7 +3,7 @@
 // Pillow's resampling in fixed point. Both passes are the same sum: of lanes of bytes over rows.
 // For the horizontal one, some source rows are turned so that a pixel's lanes lie side by side.
 
-#include "engine/images/resample.h"
+#include "encore/resize.h"
 
 #include <algorithm>
 #include <array>
@@ -12,19 +12,24 @@
 #include <functional>
 #include <numbers>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/base/guarded.h"
+#include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
 #include "engine/base/strict_math.h"  // IWYU pragma: keep
+#include "engine/kernels/byte_sums.h"
+#include "engine/platform/fp_env.h"
 
-namespace encore::inline v0_1::internal {
+namespace encore::inline v0_1 {
+namespace internal {
 namespace {
 
-constexpr int kPrecisionBits = 32 - 8 - 2;  // of the weights: a byte and a sign are left
-
 // Source rows that are turned together, and a turned pixel: theirs, 4 bytes each.
-constexpr size_t kRows = 16;
-constexpr size_t kTurnedPixel = 4 * kRows;
+constexpr size_t kTurnedRows = 16;
+constexpr size_t kTurnedPixel = 4 * kTurnedRows;
 // Source pixels that are turned together: 32 KiB, which a cache of the first level has.
 constexpr size_t kSpan = 512;
 
@@ -67,18 +72,18 @@ struct Filter {
 };
 
 // An ulp of the C library's sine moves a weight once in 2^30.
-Filter FilterOf(ResampleFilter filter) {
+Filter FilterOf(ResizeFilter filter) {
   switch (filter) {
-    case ResampleFilter::kLanczos:
+    case ResizeFilter::kLanczos:
       return {Lanczos, 3.0};
-    case ResampleFilter::kBilinear:
+    case ResizeFilter::kBilinear:
       return {Triangle, 1.0};
-    case ResampleFilter::kBicubic:
+    case ResizeFilter::kBicubic:
       return {Cubic, 2.0};
-    case ResampleFilter::kHamming:
+    case ResizeFilter::kHamming:
       return {Hamming, 1.0};
-    case ResampleFilter::kNearest:
-    case ResampleFilter::kBox:
+    case ResizeFilter::kNearest:
+    case ResizeFilter::kBox:
       break;
   }
   return {Box, 0.5};
@@ -94,17 +99,27 @@ struct Axis {
     size_t end() const { return first + count; }
   };
   std::vector<Taps> taps;
-  std::vector<int32_t> weights;
+  std::vector<WeightPair> weights;
 
   void Add(size_t first, std::span<const double> exact) {
     taps.push_back({first, exact.size(), weights.size()});
-    for (const double weight : exact) {
-      const double scaled = weight * (1 << kPrecisionBits);
-      weights.push_back(static_cast<int32_t>(weight < 0 ? scaled - 0.5 : scaled + 0.5));
+    const auto rounded = [&](size_t i) {
+      if (i >= exact.size()) return int32_t{0};
+      const double scaled = exact[i] * (1 << kByteSumBits);
+      return static_cast<int32_t>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+    };
+    for (size_t i = 0; i < exact.size(); i += 2) {
+      weights.push_back(WeightPair::Of(rounded(i), rounded(i + 1)));
     }
   }
-  std::span<const int32_t> Weights(const Taps& one) const {
-    return {weights.data() + one.weights, one.count};
+  // The sums of n lanes of these pixels, of which the first one's lanes are at `in`.
+  void Sum(const Taps& one, const uint8_t* in, size_t stride, size_t n, uint8_t* out) const {
+    SumByteRows({.in = in,
+                 .stride = stride,
+                 .rows = one.count,
+                 .weights = weights.data() + one.weights,
+                 .n = n,
+                 .out = out});
   }
   size_t max_count() const {
     size_t count = 1;
@@ -127,8 +142,8 @@ Axis NearestAxis(size_t in, size_t out, size_t begin, size_t count) {
 }
 
 // Of output pixels begin .. begin + count.
-Axis MakeAxis(ResampleFilter kind, size_t in, size_t out, size_t begin, size_t count) {
-  if (kind == ResampleFilter::kNearest || in == out) return NearestAxis(in, out, begin, count);
+Axis MakeAxis(ResizeFilter kind, size_t in, size_t out, size_t begin, size_t count) {
+  if (kind == ResizeFilter::kNearest || in == out) return NearestAxis(in, out, begin, count);
   const Filter filter = FilterOf(kind);
   const double scale = static_cast<double>(in) / static_cast<double>(out);
   const double filter_scale = std::max(scale, 1.0);
@@ -158,46 +173,42 @@ Axis MakeAxis(ResampleFilter kind, size_t in, size_t out, size_t begin, size_t c
 
 // ---- Sums -----------------------------------------------------------------------------------
 
-uint8_t Clipped(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp(sum >> kPrecisionBits, 0, 255));
-}
-
-// out[i] = the rounded sum over t of weights[t] * in[t * stride + i], for n lanes.
-void SumOfRows(const uint8_t* in, size_t stride, std::span<const int32_t> weights, size_t n,
-               uint8_t* out) {
-  constexpr size_t kLanes = 64;
-  std::array<int32_t, kLanes> sums;
-  for (size_t begin = 0; begin < n; begin += kLanes, in += kLanes, out += kLanes) {
-    const size_t lanes = std::min(kLanes, n - begin);
-    sums.fill(1 << (kPrecisionBits - 1));
-    const uint8_t* row = in;
-    for (const int32_t weight : weights) {
-      for (size_t i = 0; i < lanes; ++i) sums[i] += weight * row[i];
-      row += stride;
-    }
-    for (size_t i = 0; i < lanes; ++i) out[i] = Clipped(sums[i]);
-  }
-}
-
 // The colour over white, rounded to nearest: what Pillow's alpha_composite gives as well.
 uint8_t OverWhite(uint8_t colour, uint8_t alpha) {
   const unsigned sum = colour * alpha + 255u * (255u - alpha);
   return static_cast<uint8_t>((sum + 127) / 255);
 }
 
-// Turns pixels [begin, end) of the rows [top, top + rows): [end - begin, kRows, RGB and a byte].
+// RGB of a pixel; where a byte is readable behind it, kBytes of 4 are quicker.
+template <size_t kChannels, size_t kBytes>
+void CopyPixel(const uint8_t* pixel, uint8_t* to) {
+  if constexpr (kChannels == 1) {
+    to[0] = to[1] = to[2] = pixel[0];
+  } else if constexpr (kChannels == 3) {
+    std::memcpy(to, pixel, kBytes);
+  } else {
+    for (size_t c = 0; c < 3; ++c) to[c] = OverWhite(pixel[c], pixel[3]);
+  }
+}
+
+// Turns pixels [begin, end) of the rows [top, top + rows): [end - begin, kTurnedRows, RGB and a
+// byte].
+template <size_t kChannels>
 void TurnRows(const ImageView& image, size_t top, size_t rows, size_t begin, size_t end,
               uint8_t* turned) {
-  for (size_t row = 0; row < rows; ++row) {
-    const uint8_t* pixel = image.pixels + (top + row) * image.stride + begin * image.channels;
-    uint8_t* to = turned + 4 * row;
-    for (size_t x = begin; x < end; ++x, pixel += image.channels, to += kTurnedPixel) {
-      if (image.channels == 3) {
-        std::memcpy(to, pixel, 3);
-      } else if (image.channels == 1) {
-        to[0] = to[1] = to[2] = pixel[0];
+  constexpr size_t kTile = 8;  // pixels whose cache lines are written together
+  for (size_t x = begin; x < end; x += kTile, turned += kTile * kTurnedPixel) {
+    const uint8_t* pixel = image.pixels + top * image.stride + x * kChannels;
+    for (size_t row = 0; row < rows; ++row, pixel += image.stride) {
+      uint8_t* const to = turned + 4 * row;
+      if (x + kTile < end) {
+        for (size_t i = 0; i < kTile; ++i) {
+          CopyPixel<kChannels, 4>(pixel + i * kChannels, to + i * kTurnedPixel);
+        }
       } else {
-        for (size_t c = 0; c < 3; ++c) to[c] = OverWhite(pixel[c], pixel[3]);
+        for (size_t i = 0; i < end - x; ++i) {
+          CopyPixel<kChannels, 3>(pixel + i * kChannels, to + i * kTurnedPixel);
+        }
       }
     }
   }
@@ -209,18 +220,21 @@ class HorizontalPass {
   explicit HorizontalPass(const Axis& axis)
       : axis_(axis), turned_(kTurnedPixel * std::max(kSpan, axis.max_count())) {}
 
-  // Rows [top, top + rows) of the image, at most kRows, as RGB of the axis's pixels.
+  // Rows [top, top + rows) of the image, at most kTurnedRows, as RGB of the axis's pixels.
   void Run(const ImageView& image, size_t top, size_t rows, uint8_t* out, size_t out_stride) {
     std::array<uint8_t, kTurnedPixel> pixel;
     for (size_t x = 0; x < axis_.taps.size();) {
       const size_t begin = axis_.taps[x].first;
       size_t after = x + 1;
       while (after < axis_.taps.size() && axis_.taps[after].end() <= begin + kSpan) ++after;
-      TurnRows(image, top, rows, begin, axis_.taps[after - 1].end(), turned_.data());
+      const auto turn = image.channels == 1   ? TurnRows<1>
+                        : image.channels == 3 ? TurnRows<3>
+                                              : TurnRows<4>;
+      turn(image, top, rows, begin, axis_.taps[after - 1].end(), turned_.data());
       for (; x < after; ++x) {
         const Axis::Taps& taps = axis_.taps[x];
-        SumOfRows(turned_.data() + (taps.first - begin) * kTurnedPixel, kTurnedPixel,
-                  axis_.Weights(taps), kTurnedPixel, pixel.data());
+        axis_.Sum(taps, turned_.data() + (taps.first - begin) * kTurnedPixel, kTurnedPixel,
+                  kTurnedPixel, pixel.data());
         for (size_t row = 0; row < rows; ++row) {
           std::memcpy(out + row * out_stride + 3 * x, pixel.data() + 4 * row, 3);
         }
@@ -230,30 +244,30 @@ class HorizontalPass {
 
  private:
   const Axis& axis_;
-  std::vector<uint8_t> turned_;  // [source pixels, kRows, 4]
+  std::vector<uint8_t> turned_;  // [source pixels, kTurnedRows, 4]
 };
 
 // Rows that are made from the top on, some at a time, and kept while a window may want them.
 class SlidingRows {
  public:
-  // Writes rows [top, top + rows), at most kRows, one after the other.
+  // Writes rows [top, top + rows), at most kTurnedRows, one after the other.
   using Make = std::function<void(size_t top, size_t rows, uint8_t* out)>;
 
   SlidingRows(size_t height, size_t row_bytes, size_t max_window, Make make)
       : height_(height),
         row_bytes_(row_bytes),
         make_(std::move(make)),
-        rows_(row_bytes * (2 * max_window + 2 * kRows)) {}
+        rows_(row_bytes * (2 * max_window + 2 * kTurnedRows)) {}
 
   // The rows [first, end). Neither may fall from call to call.
   const uint8_t* Get(size_t first, size_t end) {
     if (first >= end_) base_ = end_ = first;  // none of those here
     while (end_ < end) {
-      if ((end_ - base_ + kRows) * row_bytes_ > rows_.size()) {
+      if ((end_ - base_ + kTurnedRows) * row_bytes_ > rows_.size()) {
         std::memmove(rows_.data(), At(first), (end_ - first) * row_bytes_);
         base_ = first;
       }
-      const size_t rows = std::min(kRows, height_ - end_);
+      const size_t rows = std::min(kTurnedRows, height_ - end_);
       make_(end_, rows, At(end_));
       end_ += rows;
     }
@@ -278,7 +292,7 @@ void HorizontalFirst(const ImageView& image, const Axis& across, const Axis& dow
                        horizontal.Run(image, top, rows, made, row_bytes);
                      });
   for (const Axis::Taps& taps : down.taps) {
-    SumOfRows(narrow.Get(taps.first, taps.end()), row_bytes, down.Weights(taps), row_bytes, out);
+    down.Sum(taps, narrow.Get(taps.first, taps.end()), row_bytes, row_bytes, out);
     out += out_stride;
   }
 }
@@ -300,14 +314,14 @@ void VerticalFirst(const ImageView& image, const Axis& across, const Axis& down,
                        }
                      });
   HorizontalPass horizontal(across);
-  std::vector<uint8_t> low(kRows * row_bytes);
+  std::vector<uint8_t> low(kTurnedRows * row_bytes);
   const ImageView lower = {.pixels = low.data(),
                            .width = image.width,
-                           .height = kRows,
+                           .height = kTurnedRows,
                            .stride = row_bytes,
                            .channels = channels};
-  for (size_t top = 0; top < down.taps.size(); top += kRows) {
-    const size_t rows = std::min(kRows, down.taps.size() - top);
+  for (size_t top = 0; top < down.taps.size(); top += kTurnedRows) {
+    const size_t rows = std::min(kTurnedRows, down.taps.size() - top);
     for (size_t row = 0; row < rows; ++row) {
       const Axis::Taps& taps = down.taps[top + row];
       const uint8_t* in = image.pixels + taps.first * image.stride;
@@ -316,17 +330,14 @@ void VerticalFirst(const ImageView& image, const Axis& across, const Axis& down,
         in = opaque.Get(taps.first, taps.end());
         stride = row_bytes;
       }
-      SumOfRows(in + begin, stride, down.Weights(taps), bytes,
-                low.data() + row * row_bytes + begin);
+      down.Sum(taps, in + begin, stride, bytes, low.data() + row * row_bytes + begin);
     }
     horizontal.Run(lower, 0, rows, out + top * out_stride, out_stride);
   }
 }
 
-}  // namespace
-
-void Resample(const ImageView& image, ResampleFilter filter, const ImageWindow& window,
-              uint8_t* out, size_t out_stride) {
+void Resize(const ImageView& image, ResizeFilter filter, const ResizeWindow& window, uint8_t* out,
+            size_t out_stride) {
   const Axis across = MakeAxis(filter, image.width, window.width, window.left, window.columns);
   const Axis down = MakeAxis(filter, image.height, window.height, window.top, window.rows);
   const auto lost = [](size_t from, size_t to) {
@@ -337,4 +348,71 @@ void Resample(const ImageView& image, ResampleFilter filter, const ImageWindow& 
   (vertical_first ? VerticalFirst : HorizontalFirst)(image, across, down, out, out_stride);
 }
 
-}  // namespace encore::internal
+// Of one direction.
+Status CheckWindow(const char* what, size_t size, size_t begin, size_t count) {
+  constexpr size_t kMaxResizedEdge = size_t{1} << 30;
+  if (size == 0 || size > kMaxResizedEdge) {
+    return InvalidArgument("window: a " + std::string(what) + " of " + std::to_string(size) +
+                           "; wanted 1 .. 2^30");
+  }
+  if (count == 0 || begin > size || count > size - begin) {
+    return InvalidArgument("window: " + std::to_string(count) + " from " + std::to_string(begin) +
+                           " on, of a " + what + " of " + std::to_string(size) +
+                           "; wanted at least 1 within it");
+  }
+  return {};
+}
+
+}  // namespace
+}  // namespace internal
+
+Status CheckImageView(const ImageView& image) {
+  using std::to_string;
+  constexpr size_t kMaxEdge = size_t{1} << 20;
+  const auto fault = [&](const std::string& found) {
+    return InvalidArgument("image: " + to_string(image.width) + " x " + to_string(image.height) +
+                           " pixels of " + to_string(image.channels) + " channels" + found);
+  };
+  if (image.channels != 1 && image.channels != 3 && image.channels != 4) {
+    return fault("; wanted 1, 3 or 4 channels");
+  }
+  if (image.width == 0 || image.height == 0 || image.width > kMaxEdge || image.height > kMaxEdge) {
+    return fault("; wanted edges of 1 .. " + to_string(kMaxEdge));
+  }
+  if (image.width * image.height > ImageView::kMaxPixels) {
+    return fault("; wanted at most " + to_string(ImageView::kMaxPixels) + " pixels");
+  }
+  const std::string rows = ", rows of " + to_string(image.stride) + " bytes";
+  if (image.stride < image.width * image.channels) {
+    return fault(rows + "; wanted at least " + to_string(image.width * image.channels));
+  }
+  size_t bytes = 0;
+  if (!internal::CheckedMul(image.stride, image.height, &bytes)) {
+    return fault(rows + "; wanted what fits into memory");
+  }
+  return image.pixels == nullptr ? fault(", found a null pointer to pixels") : Status();
+}
+
+Status ResizeImage(const ImageView& image, ResizeFilter filter, const ResizeWindow& window,
+                   uint8_t* out, size_t out_stride) {
+  return internal::Guarded("an image", [&]() -> Status {
+    ENCORE_RETURN_IF_ERROR(CheckImageView(image));
+    ENCORE_RETURN_IF_ERROR(internal::CheckWindow("height", window.height, window.top, window.rows));
+    ENCORE_RETURN_IF_ERROR(
+        internal::CheckWindow("width", window.width, window.left, window.columns));
+    if (filter > ResizeFilter::kHamming) {
+      return InvalidArgument("filter: " + std::to_string(static_cast<int>(filter)) +
+                             "; wanted 0 .. 5");
+    }
+    if (out_stride < 3 * window.columns) {
+      return InvalidArgument("out: rows of " + std::to_string(out_stride) +
+                             " bytes; wanted at least " + std::to_string(3 * window.columns));
+    }
+    if (out == nullptr) return InvalidArgument("out: found a null pointer; wanted memory for rows");
+    const internal::FpEnvScope default_modes;
+    internal::Resize(image, filter, window, out, out_stride);
+    return {};
+  });
+}
+
+}  // namespace encore

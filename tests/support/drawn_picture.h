@@ -2,8 +2,8 @@
 //
 // Pictures drawn from a seed, the same as tests/make/make_image_fixtures.py draws, and CRC-32 sums.
 
-#ifndef ENCORE_TESTS_IMAGES_DRAWN_PICTURE_H_
-#define ENCORE_TESTS_IMAGES_DRAWN_PICTURE_H_
+#ifndef ENCORE_TESTS_SUPPORT_DRAWN_PICTURE_H_
+#define ENCORE_TESTS_SUPPORT_DRAWN_PICTURE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,4 +52,4 @@ inline uint32_t Crc32(std::span<const uint8_t> bytes) {
 
 }  // namespace encore
 
-#endif  // ENCORE_TESTS_IMAGES_DRAWN_PICTURE_H_
+#endif  // ENCORE_TESTS_SUPPORT_DRAWN_PICTURE_H_

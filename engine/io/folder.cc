@@ -113,15 +113,22 @@ Result<std::optional<MappedFile>> Folder::Read(std::string_view name) const {
   });
 }
 
+Result<JsonValue> Folder::ParseJson(std::string_view name, const MappedFile& file) const {
+  return GuardedFile(path_, [&]() -> Result<JsonValue> {
+    Result<JsonValue> value = JsonValue::Parse(TextOf(file), LimitsOf(name).values);
+    if (!value.ok()) {
+      return Prefixed(QuotedPath(PathOf(name)), value.status());
+    }
+    return value;
+  });
+}
+
 Result<std::optional<JsonValue>> Folder::ReadJson(std::string_view name) const {
   return GuardedFile(path_, [&]() -> Result<std::optional<JsonValue>> {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, Read(name));
     if (!file.has_value()) return std::optional<JsonValue>();
-    Result<JsonValue> value = JsonValue::Parse(TextOf(*file), LimitsOf(name).values);
-    if (!value.ok()) {
-      return Prefixed(QuotedPath(PathOf(name)), value.status());
-    }
-    return std::optional<JsonValue>(*std::move(value));
+    ENCORE_ASSIGN_OR_RETURN(JsonValue value, ParseJson(name, *file));
+    return std::optional<JsonValue>(std::move(value));
   });
 }
 

@@ -34,7 +34,9 @@ class Folder {
   // pointer of git-lfs and, before anything is read, for a file that is larger than files of this
   // name may be. kOutOfMemory.
   Result<std::optional<MappedFile>> Read(std::string_view name) const;
-  // The same, parsed: kCorruptData names the file.
+  // The bytes of such a file, parsed: kCorruptData names the file.
+  Result<JsonValue> ParseJson(std::string_view name, const MappedFile& file) const;
+  // Both.
   Result<std::optional<JsonValue>> ReadJson(std::string_view name) const;
 
  private:

@@ -22,7 +22,6 @@
 #include "engine/base/status_macros.h"
 #include "engine/platform/checksum_in_pieces.h"
 #include "engine/platform/file_writer.h"
-#include "engine/platform/temporary_name.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1::internal {
@@ -227,12 +226,7 @@ Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEn
 // Panels as PreparedEncoder::Pack lays them out. Returns HeadNumbers::head.
 Result<uint64_t> WriteFile(const CacheFile& cache, const EncoderOptions& options,
                            const PreparedEncoder& prepared, std::span<const std::byte> panels) {
-  std::error_code error;
-  // An error of it is found when writing.
-  std::filesystem::create_directories(options.cache.folder, error);
-  RemoveAbandoned(options.cache.folder);
-  ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(cache.path, Temporary::kNameless,
-                                                                LinkAtPath::kReplaced));
+  ENCORE_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::CreateOwn(cache.path));
   std::vector<std::byte> head(cache.panels);
   std::byte* vectors = head.data() + cache.vectors;
   for (const MatrixToPack& m : prepared.matrices) {

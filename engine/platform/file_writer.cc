@@ -166,6 +166,16 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
   });
 }
 
+Result<FileWriter> FileWriter::CreateOwn(const std::string& path) {
+  return GuardedFile(path, [&]() -> Result<FileWriter> {
+    const fs::path folder = fs::path(path).parent_path();
+    std::error_code error;  // found again when writing
+    fs::create_directories(folder, error);
+    RemoveAbandoned(folder);
+    return Create(path, Temporary::kNameless, LinkAtPath::kReplaced);
+  });
+}
+
 Status FileWriter::Write(std::span<const std::byte> bytes) {
   // Not all systems write more than 4 GiB in one call.
   constexpr size_t kMostAtOnce = size_t{1} << 30;

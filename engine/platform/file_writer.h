@@ -42,6 +42,9 @@ class FileWriter {
   static Result<FileWriter> Create(const std::string& path,
                                    Temporary temporary = Temporary::kNameless,
                                    LinkAtPath link = LinkAtPath::kFollowed);
+  // For a file that encore writes for itself (MappedFile::OpenOwn): makes its folder, removes what
+  // killed processes have left there, and replaces a link.
+  static Result<FileWriter> CreateOwn(const std::string& path);
 
   FileWriter(FileWriter&&) = default;
   FileWriter& operator=(FileWriter&&) = delete;

@@ -280,10 +280,13 @@ Result<LateSettings> ReadLateSettings(const ModelFolder& found, const FolderRead
   return settings;
 }
 
-Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings) {
+Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings,
+                                    const TokenizerCache& cache) {
   const TokenizerOptions options{.lowercase = found.settings.lower_case};
   std::vector<std::string> whole;
-  ENCORE_ASSIGN_OR_RETURN(const Tokenizer plain, Tokenizer::Open(found.folder.path(), options));
+  const std::string& folder = found.folder.path();
+  ENCORE_ASSIGN_OR_RETURN(const Tokenizer plain,
+                          TokenizerFactory::OpenWith({}, folder, options, cache));
   for (const auto& [name, prefix] : settings.prefixes) {
     const size_t begin = prefix.find_first_not_of(" \t\n\r\f\v");
     if (begin == std::string::npos) continue;
@@ -296,7 +299,7 @@ Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings
     }
   }
   if (whole.empty()) return plain;
-  return TokenizerFactory::OpenWith(whole, found.folder.path(), options);
+  return TokenizerFactory::OpenWith(whole, folder, options, cache);
 }
 
 Result<AfterEncoder> ReadLateModules(const ModelFolder& found, const LateSettings& settings,

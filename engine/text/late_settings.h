@@ -21,6 +21,7 @@
 #include "engine/text/after_encoder.h"
 #include "engine/text/folder_files.h"
 #include "engine/text/token_store.h"
+#include "engine/tokenizer/packed_tokenizer.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -44,7 +45,8 @@ struct LateSettings {
 Result<LateSettings> ReadLateSettings(const ModelFolder& found, const FolderReading& reading);
 
 // With the prefixes as special tokens where they are tokens that the text alone would not give.
-Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings);
+Result<Tokenizer> OpenLateTokenizer(const ModelFolder& found, const LateSettings& settings,
+                                    const TokenizerCache& cache);
 
 // The projections and normalizations of tokens.
 Result<AfterEncoder> ReadLateModules(const ModelFolder& found, const LateSettings& settings,

@@ -38,7 +38,7 @@ Result<NewImpl> OpenStatic(const Opening& opening);
 Result<NewImpl> OpenModel2Vec(const Opening& opening);
 Result<NewImpl> OpenSparseStatic(const Opening& opening);
 
-Result<Tokenizer> OpenTokenizer(const ModelFolder& found);
+Result<Tokenizer> OpenTokenizer(const ModelFolder& found, const OpenOptions& options);
 // tokenizer.json as it is, whatever other files say. kNotFound without one.
 Result<Tokenizer> OpenWrittenTokenizer(const Folder& folder);
 // Of kStatic and kModel2Vec.

@@ -82,7 +82,7 @@ Result<FolderTokenizer> OpenFolderTokenizer(const std::string& path, bool ignore
     if (found.kind == FolderKind::kStatic || found.kind == FolderKind::kModel2Vec) {
       return OpenStaticTokenizer(found, reading);
     }
-    ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenTokenizer(found));
+    ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenTokenizer(found, {}));
     if (found.kind == FolderKind::kSparseStatic) {
       return FolderTokenizer{tokenizer, tokenizer.model_max_length().value_or(0),
                              /*type_ids=*/false, /*add_special_tokens=*/false};

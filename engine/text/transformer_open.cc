@@ -7,6 +7,7 @@
 
 #include "engine/base/status_macros.h"
 #include "engine/text/open_folder.h"
+#include "engine/tokenizer/tokenizer_factory.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -130,10 +131,15 @@ Status ReadTokenWeightsOf(const Opening& opening, TextEncoder::Impl* impl) {
   return {};
 }
 
+TokenizerCache TokenizerCacheOf(const OpenOptions& options) {
+  return {.folder = options.cache, .rebuild = options.compare_cache};
+}
+
 }  // namespace
 
-Result<Tokenizer> OpenTokenizer(const ModelFolder& found) {
-  return Tokenizer::Open(found.folder.path(), {.lowercase = found.settings.lower_case});
+Result<Tokenizer> OpenTokenizer(const ModelFolder& found, const OpenOptions& options) {
+  return TokenizerFactory::OpenWith(
+      {}, found.folder.path(), {.lowercase = found.settings.lower_case}, TokenizerCacheOf(options));
 }
 
 bool MayBeMissing(const Status& status) {
@@ -146,7 +152,7 @@ void NoteDimensions(const TextEncoder::Impl& impl, const FolderReading& reading)
 }
 
 Result<NewImpl> OpenCheckpoint(const Opening& opening) {
-  Result<Tokenizer> tokenizer = OpenTokenizer(opening.found);
+  Result<Tokenizer> tokenizer = OpenTokenizer(opening.found, opening.options);
   ModelExtras extras{.score_may_be_missing = true};
   if (tokenizer.ok()) {
     ENCORE_ASSIGN_OR_RETURN(extras.score, DefaultLogitScore(opening.found.folder, *tokenizer));
@@ -164,7 +170,8 @@ Result<NewImpl> OpenCheckpoint(const Opening& opening) {
 }
 
 Result<NewImpl> OpenDense(const Opening& opening) {
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found), {}));
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl,
+                          OpenModel(opening, OpenTokenizer(opening.found, opening.options), {}));
   ENCORE_RETURN_IF_ERROR(ReadPooledVectors(opening, &opening.found.behind()[0], impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadTokenWeightsOf(opening, impl.get()));
@@ -172,7 +179,8 @@ Result<NewImpl> OpenDense(const Opening& opening) {
 }
 
 Result<NewImpl> OpenTransformer(const Opening& opening) {
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found), {}));
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl,
+                          OpenModel(opening, OpenTokenizer(opening.found, opening.options), {}));
   ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadTokenWeightsOf(opening, impl.get()));
@@ -183,7 +191,8 @@ Result<NewImpl> OpenLogitScore(const Opening& opening) {
   ModelExtras extras;
   ENCORE_ASSIGN_OR_RETURN(extras.score,
                           ReadLogitScore(opening.found.behind()[0].path, opening.reading));
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found), extras));
+  ENCORE_ASSIGN_OR_RETURN(
+      NewImpl impl, OpenModel(opening, OpenTokenizer(opening.found, opening.options), extras));
   ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadTokenWeightsOf(opening, impl.get()));
@@ -192,7 +201,7 @@ Result<NewImpl> OpenLogitScore(const Opening& opening) {
 
 Result<NewImpl> OpenSparse(const Opening& opening) {
   const auto& [found, options, reading] = opening;
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(found), {}));
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(found, options), {}));
   ENCORE_RETURN_IF_ERROR(ReadWantedPooling(opening, impl.get()));
   ENCORE_RETURN_IF_ERROR(ReadHead(opening, impl.get()));
   const size_t vocab_size = impl->model.vocab_size();
@@ -207,7 +216,7 @@ Result<NewImpl> OpenSparse(const Opening& opening) {
 
 Result<NewImpl> OpenFeatures(const Opening& opening) {
   const auto& [found, options, reading] = opening;
-  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(found), {}));
+  ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, OpenTokenizer(found, options), {}));
   if (!options.pooling.empty()) {
     return InvalidArgument(
         "found the option pooling; wanted none, as the folder's model makes a vector of each text");
@@ -223,7 +232,8 @@ Result<NewImpl> OpenFeatures(const Opening& opening) {
 Result<NewImpl> OpenLate(const Opening& opening) {
   const auto& [found, options, reading] = opening;
   ENCORE_ASSIGN_OR_RETURN(const LateSettings settings, ReadLateSettings(found, reading));
-  ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer, OpenLateTokenizer(found, settings));
+  ENCORE_ASSIGN_OR_RETURN(const Tokenizer tokenizer,
+                          OpenLateTokenizer(found, settings, TokenizerCacheOf(options)));
   ModelExtras extras;
   if (found.kind == FolderKind::kStanford) extras.read_later = kStanfordProjection;
   ENCORE_ASSIGN_OR_RETURN(NewImpl impl, OpenModel(opening, tokenizer, extras));

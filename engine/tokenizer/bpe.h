@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -81,11 +82,10 @@ class MergeTable {
   MergeTable() : MergeTable(0) {}
   // For so many merges, below kNone. Throws std::bad_alloc.
   explicit MergeTable(size_t count) {
-    size_t size = 16;
+    size_t size = kMinSize;
     while (size < count * 2) size *= 2;
-    shift_ = 64;
-    for (size_t i = size; i > 1; i /= 2) --shift_;
     slots_.resize(size);
+    SetShift();
     results_.reserve(count);
   }
 
@@ -100,14 +100,26 @@ class MergeTable {
   // kNone: they do not merge.
   uint32_t Rank(uint32_t left, uint32_t right) const { return slots_[Find(left, right)].rank; }
   uint32_t Result(uint32_t rank) const { return results_[rank]; }
+  size_t size() const { return results_.size(); }
+
+  void Put(TableWriter* out) const {
+    out->Put(slots_);
+    out->Put(results_);
+  }
+  // What Put has written; false for other bytes: a search would not end, or a result is not below
+  // `limit`.
+  [[nodiscard]] bool Take(TableReader* in, size_t limit);
 
  private:
+  static constexpr size_t kMinSize = 16;  // of slots
+
   struct Slot {
     uint32_t left = 0;
     uint32_t right = 0;
     uint32_t rank = kNone;
   };
 
+  void SetShift() { shift_ = 65 - static_cast<unsigned>(std::bit_width(slots_.size())); }
   size_t Find(uint32_t left, uint32_t right) const {
     const uint64_t key = uint64_t{left} << 32 | right;
     // Fibonacci hashing: 2^64 / golden ratio.
@@ -132,18 +144,24 @@ class Bpe : public Model {
   // kInvalidArgument if a merge's token is not in the vocabulary, a merge is there twice or makes
   // nothing longer, or the unknown token is missing. Errors start with `where`. Throws
   // std::bad_alloc.
-  static Result<std::unique_ptr<const Model>> Create(const Vocabulary& vocabulary,
-                                                     const Merges& merges,
-                                                     const BpeSettings& settings,
-                                                     const std::string& where);
+  static Result<std::unique_ptr<const Bpe>> Create(const Vocabulary& vocabulary,
+                                                   const Merges& merges,
+                                                   const BpeSettings& settings,
+                                                   const std::string& where);
+  // The same of what Put has written. kCorruptData for other bytes.
+  static Result<std::unique_ptr<const Bpe>> Take(TableReader* packed, const BpeSettings& settings,
+                                                 const std::string& where);
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                 TokenList* out) const override;
+  bool Put(TableWriter* out) const override;
+  size_t merge_count() const { return merges_.size(); }
 
  private:
   using Symbols = std::vector<ModelScratch::Symbol>;
 
-  Bpe() = default;
+  explicit Bpe(const BpeSettings& settings) : settings_(settings) {}
+  Status FindUnknown(const std::string& where);
   Status ReadMerges(const Merges& merges, const std::string& where);
   Status FindSymbols(const std::string& where);
   void FindWholeWords(const Vocabulary& vocabulary);

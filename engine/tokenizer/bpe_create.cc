@@ -41,24 +41,64 @@ Status ReadMergeList(const JsonValue& json, const std::string& where, Merges* me
 
 }  // namespace
 
-Result<std::unique_ptr<const Model>> Bpe::Create(const Vocabulary& vocabulary, const Merges& merges,
-                                                 const BpeSettings& settings,
-                                                 const std::string& where) {
+Result<std::unique_ptr<const Bpe>> Bpe::Create(const Vocabulary& vocabulary, const Merges& merges,
+                                               const BpeSettings& settings,
+                                               const std::string& where) {
   if (vocabulary.empty()) {
     return InvalidArgument(where + ": vocab is empty; wanted at least one token");
   }
-  std::unique_ptr<Bpe> model(new Bpe);
-  model->settings_ = settings;
+  std::unique_ptr<Bpe> model(new Bpe(settings));
   ENCORE_ASSIGN_OR_RETURN(model->tokens_, TokenTable::Create(vocabulary, where));
-  if (settings.unk_token) {
-    ENCORE_ASSIGN_OR_RETURN(const int32_t id,
-                            UnknownId(model->tokens_, *settings.unk_token, where));
-    model->unk_id_ = static_cast<uint32_t>(id);
-  }
+  ENCORE_RETURN_IF_ERROR(model->FindUnknown(where));
   ENCORE_RETURN_IF_ERROR(model->ReadMerges(merges, where));
   ENCORE_RETURN_IF_ERROR(model->FindSymbols(where));
   model->FindWholeWords(vocabulary);
-  return std::unique_ptr<const Model>(std::move(model));
+  return std::unique_ptr<const Bpe>(std::move(model));
+}
+
+Result<std::unique_ptr<const Bpe>> Bpe::Take(TableReader* packed, const BpeSettings& settings,
+                                             const std::string& where) {
+  std::unique_ptr<Bpe> model(new Bpe(settings));
+  uint64_t mark_starts_words = 0;
+  if (!model->tokens_.Take(packed) || !model->merges_.Take(packed, model->tokens_.id_limit()) ||
+      !model->words_.Take(packed, model->tokens_.id_limit()) || !packed->Take(&mark_starts_words)) {
+    return DamagedTables(where);
+  }
+  model->mark_starts_words_ = mark_starts_words != 0;
+  ENCORE_RETURN_IF_ERROR(model->FindUnknown(where));
+  ENCORE_RETURN_IF_ERROR(model->FindSymbols(where));
+  return std::unique_ptr<const Bpe>(std::move(model));
+}
+
+bool Bpe::Put(TableWriter* out) const {
+  tokens_.Put(out);
+  merges_.Put(out);
+  words_.Put(out);
+  out->Put(uint64_t{mark_starts_words_});
+  return true;
+}
+
+bool MergeTable::Take(TableReader* in, size_t limit) {
+  if (!in->Take(&slots_) || !in->Take(&results_)) return false;
+  if (!std::has_single_bit(slots_.size()) || slots_.size() < kMinSize ||
+      slots_.size() < 2 * results_.size()) {
+    return false;
+  }
+  SetShift();
+  const auto is_full = [](const Slot& slot) { return slot.rank != kNone; };
+  const auto count = std::count_if(slots_.begin(), slots_.end(), is_full);
+  return static_cast<size_t>(count) == results_.size() &&
+         std::all_of(
+             slots_.begin(), slots_.end(),
+             [&](const Slot& slot) { return !is_full(slot) || slot.rank < results_.size(); }) &&
+         std::all_of(results_.begin(), results_.end(), [&](uint32_t id) { return id < limit; });
+}
+
+Status Bpe::FindUnknown(const std::string& where) {
+  if (!settings_.unk_token) return {};
+  ENCORE_ASSIGN_OR_RETURN(const int32_t id, UnknownId(tokens_, *settings_.unk_token, where));
+  unk_id_ = static_cast<uint32_t>(id);
+  return {};
 }
 
 Status Bpe::ReadMerges(const Merges& merges, const std::string& where) {
@@ -155,7 +195,7 @@ void Bpe::FindWholeWords(const Vocabulary& vocabulary) {
   words_ = ByteTrie(std::move(entries));
 }
 
-Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
+Status ReadBpe(JsonMembers* members, TokenizerParts* parts, TableReader* packed) {
   const std::string& where = members->where();
   const BpeSettings settings = {
       .unk_token = members->OptionalString("unk_token"),
@@ -174,14 +214,19 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
                   where + ": dropout is " + members->Find("dropout")->Described() +
                       "; encore does not support it: the same text gives the same tokens");
   }
-  Vocabulary vocabulary;
-  Merges merges;
-  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
-  ENCORE_RETURN_IF_ERROR(ReadMergeList(list, where, &merges));
   ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
-  ENCORE_ASSIGN_OR_RETURN(parts->model, Bpe::Create(vocabulary, merges, settings, where));
+  std::unique_ptr<const Bpe> model;
+  if (packed != nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(model, Bpe::Take(packed, settings, where));
+  } else {
+    Vocabulary vocabulary;
+    Merges merges;
+    ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
+    ENCORE_RETURN_IF_ERROR(ReadMergeList(list, where, &merges));
+    ENCORE_ASSIGN_OR_RETURN(model, Bpe::Create(vocabulary, merges, settings, where));
+  }
   parts->unk_token = settings.unk_token.value_or("");
-  parts->Note("merges", std::to_string(merges.size()), where + ": merges");
+  parts->Note("merges", std::to_string(model->merge_count()), where + ": merges");
   parts->Note("unknown token",
               settings.byte_fallback ? "bytes, else " + settings.unk_token.value_or("none")
                                      : settings.unk_token.value_or("none"),
@@ -189,6 +234,7 @@ Status ReadBpe(JsonMembers* members, TokenizerParts* parts) {
   if (settings.ignore_merges) {
     parts->Note("words that are tokens", "not merged", where + ": ignore_merges");
   }
+  parts->model = std::move(model);
   return {};
 }
 

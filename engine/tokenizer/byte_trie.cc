@@ -16,8 +16,7 @@
 
 namespace encore::inline v0_1::internal {
 
-// Bases are unique, so that a node's label alone identifies its parent. Places of one base are in
-// one block of 256.
+// Bases are unique, so that a node's label alone identifies its parent.
 class ByteTrieBuilder {
  public:
   explicit ByteTrieBuilder(ByteTrie* trie) : trie_(trie) {}
@@ -63,7 +62,7 @@ class ByteTrieBuilder {
   }
 
  private:
-  static constexpr size_t kBlockSize = 256;
+  static constexpr size_t kBlockSize = ByteTrie::kBlockSize;
   // A block is closed once this many nodes did not fit into it, and the oldest once there are
   // more than so many: building stays linear.
   static constexpr unsigned kMaxFailures = 24;
@@ -197,6 +196,16 @@ class ByteTrieBuilder {
 ByteTrie::ByteTrie(std::vector<Entry> entries) {
   SortTexts(&entries);
   ByteTrieBuilder(this).Build(entries);
+}
+
+bool ByteTrie::Take(TableReader* in, size_t limit) {
+  uint64_t root = 0;
+  if (!in->Take(&root) || !in->Take(&nodes_)) return false;
+  if (nodes_.size() % kBlockSize != 0 || root >= nodes_.size()) return false;
+  root_ = static_cast<uint32_t>(root);
+  return std::all_of(nodes_.begin(), nodes_.end(), [&](const Node& node) {
+    return node.base < nodes_.size() && node.label_and_value >> kLabelBits <= limit;
+  });
 }
 
 }  // namespace encore::internal

@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/tokenizer/packed_tables.h"
+
 namespace encore::inline v0_1::internal {
 
 // Immutable once built. Eight bytes a node, so that a vocabulary of 30,000 tokens stays in a second
@@ -57,8 +59,19 @@ class ByteTrie {
     return true;
   }
 
+  void Put(TableWriter* out) const {
+    out->Put(uint64_t{root_});
+    out->Put(nodes_);
+  }
+  // What Put has written; false for other bytes: a search would leave the nodes, or find a value
+  // that is not below `limit`.
+  [[nodiscard]] bool Take(TableReader* in, size_t limit);
+
  private:
   friend class ByteTrieBuilder;
+
+  // Places of one base are in one block.
+  static constexpr size_t kBlockSize = 256;
 
   static constexpr unsigned kLabelBits = 9;
   static constexpr uint32_t kLabelMask = (1u << kLabelBits) - 1;

@@ -100,7 +100,7 @@ std::string ModelType(const JsonValue& json) {
 }
 
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
-                 const JsonValue* over) {
+                 const JsonValue* over, TableReader* packed) {
   const std::string where = file + ": model";
   JsonMembers members(json, where, over);
   std::string type = members.String("type", "");
@@ -110,11 +110,11 @@ Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts*
   const size_t place = parts->decisions.size();
   Status status;
   if (type == "WordPiece") {
-    status = ReadWordPiece(&members, parts);
+    status = ReadWordPiece(&members, parts, packed);
   } else if (type == "BPE") {
-    status = ReadBpe(&members, parts);
+    status = ReadBpe(&members, parts, packed);
   } else if (type == "Unigram") {
-    status = ReadUnigram(&members, parts);
+    status = ReadUnigram(&members, parts, packed);
   } else {
     return UnknownType(where, type, "WordPiece, BPE, Unigram");
   }

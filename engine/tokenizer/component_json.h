@@ -38,15 +38,20 @@ Status ReadNormalizer(const JsonValue& json, const std::string& file, bool lower
 // pre_tokenizer.cc; null is none. And of the object of type Metaspace (metaspace.cc).
 Status ReadPreTokenizer(const JsonValue& json, const std::string& file, TokenizerParts* parts);
 void ReadMetaspace(JsonMembers* members, TokenizerParts* parts);
-// After the pre-tokenizer. Members of `over`, unless null, replace the model's.
+// After the pre-tokenizer. Members of `over`, unless null, replace the model's. With `packed` the
+// vocabulary and merges are not read: the tables are what Model::Put has written. kCorruptData if
+// they are not.
 Status ReadModel(const JsonValue& json, const std::string& file, TokenizerParts* parts,
-                 const JsonValue* over = nullptr);
+                 const JsonValue* over = nullptr, TableReader* packed = nullptr);
 // The model's type, which older files show by their members; empty if it is unknown.
 std::string ModelType(const JsonValue& json);
 // The model's object by type: word_piece.cc, bpe_create.cc, unigram.cc.
-Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts);
-Status ReadBpe(JsonMembers* members, TokenizerParts* parts);
-Status ReadUnigram(JsonMembers* members, TokenizerParts* parts);
+Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts, TableReader* packed);
+Status ReadBpe(JsonMembers* members, TokenizerParts* parts, TableReader* packed);
+Status ReadUnigram(JsonMembers* members, TokenizerParts* parts, TableReader* packed);
+inline Status DamagedTables(const std::string& where) {
+  return Status(ErrorCode::kCorruptData, where + ": the packed tables are damaged");
+}
 // The entries of "vocab" where it is an object. `where` is the model's.
 Status ReadVocabulary(const JsonValue& json, const std::string& where, Vocabulary* vocabulary);
 // The id of the unknown token.

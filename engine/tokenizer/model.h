@@ -74,6 +74,10 @@ class Model {
   virtual void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                         TokenList* out) const = 0;
 
+  // Appends the tables that reading the model's JSON makes, for its reader to take (ModelTables).
+  // False if it has no such reader.
+  virtual bool Put(TableWriter*) const { return false; }
+
   std::optional<int32_t> TokenToId(std::string_view token) const { return tokens_.Id(token); }
   // Empty if there is none.
   std::string_view IdToToken(int32_t id) const { return tokens_.Token(id); }

@@ -21,7 +21,7 @@ Result<TokenTable> TokenTable::Create(const Vocabulary& vocabulary, const std::s
   Vocabulary found;
   found.reserve(vocabulary.size());
   for (const auto& [token, id] : vocabulary) {
-    table.by_id_.push_back({id, table.text_.size(), token.size()});
+    table.by_id_.push_back({table.text_.size(), static_cast<uint32_t>(token.size()), id});
     table.text_ += token;
     if (!token.empty()) found.emplace_back(token, id);
   }
@@ -60,6 +60,23 @@ std::string_view TokenTable::Token(int32_t id) const {
   });
   if (at == by_id_.end() || static_cast<int64_t>(at->id) != id) return {};
   return std::string_view(text_).substr(at->begin, at->size);
+}
+
+void TokenTable::Put(TableWriter* out) const {
+  out->Put(by_id_);
+  out->Put(text_);
+  trie_.Put(out);
+}
+
+bool TokenTable::Take(TableReader* in) {
+  if (!in->Take(&by_id_) || !in->Take(&text_)) return false;
+  const bool fits = std::all_of(by_id_.begin(), by_id_.end(), [&](const Place& place) {
+    return place.begin <= text_.size() && place.size <= text_.size() - place.begin &&
+           place.id <= ByteTrie::kMaxValue;
+  });
+  const auto not_rising = [](const Place& a, const Place& b) { return a.id >= b.id; };
+  return fits && std::adjacent_find(by_id_.begin(), by_id_.end(), not_rising) == by_id_.end() &&
+         trie_.Take(in, id_limit());
 }
 
 std::array<int32_t, 256> TokenTable::OfBytes() const {

@@ -28,9 +28,9 @@ class TokenTable {
   enum class Twice : uint8_t { kError, kLastCounts };
 
   TokenTable() = default;
-  // Ids up to ByteTrie::kMaxValue. kInvalidArgument for an id, or with Twice::kError a token, that
-  // is there twice; errors start with `where`. An empty token has an id and is never found. Throws
-  // std::bad_alloc.
+  // Ids up to ByteTrie::kMaxValue, tokens of less than 4 GiB. kInvalidArgument for an id, or with
+  // Twice::kError a token, that is there twice; errors start with `where`. An empty token has an id
+  // and is never found. Throws std::bad_alloc.
   static Result<TokenTable> Create(const Vocabulary& vocabulary, const std::string& where,
                                    Twice twice = Twice::kError);
 
@@ -45,15 +45,18 @@ class TokenTable {
   // Every id is below this.
   size_t id_limit() const { return by_id_.empty() ? 0 : static_cast<size_t>(by_id_.back().id) + 1; }
   const ByteTrie& trie() const { return trie_; }
+  void Put(TableWriter* out) const;
+  // What Put has written; false for other bytes.
+  [[nodiscard]] bool Take(TableReader* in);
   // The ids of the bytes' tokens "<0x00>" to "<0xFF>"; -1: none.
   std::array<int32_t, 256> OfBytes() const;
 
  private:
   // A token's text in text_.
   struct Place {
+    uint64_t begin;
+    uint32_t size;
     uint32_t id;
-    size_t begin;
-    size_t size;
   };
 
   ByteTrie trie_;

@@ -21,6 +21,9 @@ constexpr const char* kVocabFile = "vocab.txt";
 constexpr const char* kBpeFiles = "vocab.json and merges.txt";
 constexpr const char* kSentencePieceFile = "spm.model";
 constexpr const char* kSiglipFile = "spiece.model";
+// The decision about a cache.
+constexpr const char* kPacked = "packed tokenizer";
+constexpr const char* kCacheOption = "option cache";
 
 // A sentence about a file of this folder.
 Status InFolder(const Folder& folder, Status status) {
@@ -90,8 +93,36 @@ Result<SentencePieceModel> SiglipOfFolder(const Folder& folder) {
                 "there is no spiece.model, which is all that SiglipTokenizer reads");
 }
 
+// From the text of tokenizer.json, or what a cache has of it.
+Result<TokenizerParts> PartsOfJson(const Folder& folder, const MappedFile& file,
+                                   const TokenizerClass& which, const TokenizerConfig& config,
+                                   const TokenizerOptions& options, const TokenizerCache& cache) {
+  std::optional<PackedTokenizer> packed;
+  if (!cache.folder.empty()) {
+    ENCORE_ASSIGN_OR_RETURN(packed, PackedTokenizer::Find(cache.folder, folder, TextOf(file)));
+    std::optional<PackedTokenizer::Content> content;
+    if (!cache.rebuild) content = packed->Read();
+    const Result<JsonValue> rest = JsonValue::Parse(content ? content->rest : "");
+    if (rest.ok()) {
+      Result<TokenizerParts> parts = ReadTokenizerJson(
+          {*rest, kJsonFile, false, nullptr, &content->tables}, which, config, options);
+      if (parts.ok() && content->tables.AtEnd()) {
+        parts->Note(kPacked, "read", kCacheOption);
+        return parts;
+      }
+    }
+  }
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json, folder.ParseJson(kJsonFile, file));
+  ENCORE_ASSIGN_OR_RETURN(
+      TokenizerParts parts,
+      InFolder(folder, ReadTokenizerJson({json, kJsonFile}, which, config, options)));
+  if (packed) parts.Note(kPacked, packed->Write(TextOf(file), *parts.model), kCacheOption);
+  return parts;
+}
+
 Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOptions& options,
-                                       const std::vector<std::string>& whole_tokens) {
+                                       const std::vector<std::string>& whole_tokens,
+                                       const TokenizerCache& cache) {
   ENCORE_ASSIGN_OR_RETURN(TokenizerConfig config, ConfigOfFolder(folder));
   config.whole_tokens = whole_tokens;
   ENCORE_ASSIGN_OR_RETURN(const TokenizerClass which,
@@ -102,17 +133,14 @@ Result<TokenizerParts> PartsFromFolder(const Folder& folder, const TokenizerOpti
     return InFolder(
         folder, ReadTokenizerJson({model.json, kSiglipFile, true, &model}, which, config, options));
   }
-  std::optional<JsonValue> json;
   if (which.kind != TokenizerKind::kEsm) {
-    ENCORE_ASSIGN_OR_RETURN(json, folder.ReadJson(kJsonFile));
+    ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> file, folder.Read(kJsonFile));
+    if (file) return PartsOfJson(folder, *file, which, config, options, cache);
   }
-  const bool is_vocabulary = !json.has_value();
-  std::string name = kJsonFile;
-  if (is_vocabulary) {
-    ENCORE_ASSIGN_OR_RETURN(json,
-                            InFolder(folder, VocabularyOfFolder(folder, which, &name, &config)));
-  }
-  return InFolder(folder, ReadTokenizerJson({*json, name, is_vocabulary}, which, config, options));
+  std::string name;
+  ENCORE_ASSIGN_OR_RETURN(const JsonValue json,
+                          InFolder(folder, VocabularyOfFolder(folder, which, &name, &config)));
+  return InFolder(folder, ReadTokenizerJson({json, name, true}, which, config, options));
 }
 
 // From the texts of tokenizer.json or vocab.txt, and of tokenizer_config.json.
@@ -173,10 +201,12 @@ Result<Tokenizer> TokenizerFactory::FromSentencePiece(std::string_view spiece_mo
 
 Result<Tokenizer> TokenizerFactory::OpenWith(const std::vector<std::string>& whole_tokens,
                                              const std::string& folder,
-                                             const TokenizerOptions& options) {
+                                             const TokenizerOptions& options,
+                                             const TokenizerCache& cache) {
   return Guarded("the tokenizer", [&]() -> Result<Tokenizer> {
     ENCORE_ASSIGN_OR_RETURN(const Folder opened, Folder::Open(folder));
-    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts, PartsFromFolder(opened, options, whole_tokens));
+    ENCORE_ASSIGN_OR_RETURN(TokenizerParts parts,
+                            PartsFromFolder(opened, options, whole_tokens, cache));
     return Make(std::move(parts));
   });
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "encore/tokenizer.h"
+#include "engine/tokenizer/packed_tokenizer.h"
 #include "engine/tokenizer/tokenizer_parts.h"
 
 namespace encore::inline v0_1::internal {
@@ -34,7 +35,8 @@ class TokenizerFactory {
   // As Tokenizer::Open, with these tokens, where the tokenizer has them, as special ones: texts
   // hold them whole ("[unused0]" of ColBERT's models).
   static Result<Tokenizer> OpenWith(const std::vector<std::string>& whole_tokens,
-                                    const std::string& folder, const TokenizerOptions& options);
+                                    const std::string& folder, const TokenizerOptions& options,
+                                    const TokenizerCache& cache = {});
   // Of the token that the files, or else the tokenizer's class, name by this key of
   // tokenizer_config.json: "mask_token", "eos_token"; nothing if there is none.
   static std::optional<int32_t> SpecialTokenId(const Tokenizer& tokenizer, std::string_view key);

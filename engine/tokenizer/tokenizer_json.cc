@@ -216,7 +216,8 @@ Result<TokenizerParts> ReadTokenizerJson(const TokenizerFile& file, TokenizerCla
         *file.sentence_piece, file.name, ContentOf(named, "unk_token"),
         file.sentence_piece->add_dummy_prefix && config.legacy.value_or(true), &parts));
   } else {
-    ENCORE_RETURN_IF_ERROR(ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr));
+    ENCORE_RETURN_IF_ERROR(
+        ReadModel(model, file.name, &parts, by_class ? &own_model : nullptr, file.packed));
   }
   ENCORE_RETURN_IF_ERROR(
       AddTokens(file.json["added_tokens"], file.name, which, config, by_class, &named, &parts));

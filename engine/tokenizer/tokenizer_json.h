@@ -47,6 +47,7 @@ struct TokenizerFile {
   std::string name;       // sentences start with it
   bool is_vocabulary = false;                          // the latter
   const SentencePieceModel* sentence_piece = nullptr;  // of SiglipTokenizer
+  TableReader* packed = nullptr;                       // as ReadModel has it
 };
 
 // Errors as component_json.h has them. kUnsupported for a class that works in Python, and for a

@@ -36,6 +36,12 @@ class Unigram : public Model {
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch* scratch,
                 TokenList* out) const override;
+  bool Put(TableWriter* out) const override {
+    tokens_.Put(out);
+    out->Put(scores_);
+    out->Put(uint64_t{unk_id_});
+    return true;
+  }
 
  private:
   // Appends the tokens of a piece that may be no token.
@@ -78,21 +84,10 @@ void Unigram::Tokenize(TextView text, const std::vector<Span>& words, ModelScrat
   }
 }
 
-}  // namespace
-
-Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
-  const std::string& where = members->where();
-  const std::optional<size_t> unk_id = members->OptionalSize("unk_id");
-  const bool byte_fallback = members->Bool("byte_fallback", false);
-  const JsonValue& vocab = members->RequiredArray("vocab");
-  if (!members->ok()) return members->status();
-  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
-  if (!unk_id) {
-    return Status(ErrorCode::kUnsupported,
-                  where + ": unk_id is null; encore needs a token for unknown characters");
-  }
+// The vocabulary, a list of tokens with scores.
+Status ReadScores(const JsonValue& vocab, const std::string& where, TokenTable* tokens,
+                  std::vector<double>* scores) {
   Vocabulary vocabulary;
-  std::vector<double> scores;
   vocabulary.reserve(vocab.items().size());
   for (size_t i = 0; i < vocab.items().size(); ++i) {
     const JsonValue& item = vocab.items()[i];
@@ -117,18 +112,43 @@ Status ReadUnigram(JsonMembers* members, TokenizerParts* parts) {
     // Fewer than ByteTrie::kMaxValue: each is three values of JSON.
     static_assert(JsonValue::kMaxValues / 3 < ByteTrie::kMaxValue);
     vocabulary.emplace_back(token, static_cast<uint32_t>(i));
-    scores.push_back(score);
+    scores->push_back(score);
   }
-  if (*unk_id >= scores.size()) {
-    return InvalidArgument(where + ": unk_id is " + std::to_string(*unk_id) +
+  ENCORE_ASSIGN_OR_RETURN(*tokens,
+                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
+  return {};
+}
+
+}  // namespace
+
+Status ReadUnigram(JsonMembers* members, TokenizerParts* parts, TableReader* packed) {
+  const std::string& where = members->where();
+  const std::optional<size_t> unk_id = members->OptionalSize("unk_id");
+  const bool byte_fallback = members->Bool("byte_fallback", false);
+  const JsonValue& vocab = members->RequiredArray("vocab");
+  if (!members->ok()) return members->status();
+  ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
+  if (!unk_id) {
+    return Status(ErrorCode::kUnsupported,
+                  where + ": unk_id is null; encore needs a token for unknown characters");
+  }
+  TokenTable tokens;
+  std::vector<double> scores;
+  uint64_t unknown = *unk_id;  // of some classes a place in the vocabulary
+  if (packed == nullptr) {
+    ENCORE_RETURN_IF_ERROR(ReadScores(vocab, where, &tokens, &scores));
+  } else if (!tokens.Take(packed) || !packed->Take(&scores) || !packed->Take(&unknown) ||
+             tokens.id_limit() > scores.size() || unknown >= scores.size()) {
+    return DamagedTables(where);
+  }
+  if (unknown >= scores.size()) {
+    return InvalidArgument(where + ": unk_id is " + std::to_string(unknown) +
                            "; wanted an id below " + std::to_string(scores.size()) +
                            ", the vocabulary's size");
   }
-  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens,
-                          TokenTable::Create(vocabulary, where, TokenTable::Twice::kLastCounts));
   parts->model =
-      std::make_unique<Unigram>(std::move(tokens), std::move(scores), *unk_id, byte_fallback);
-  parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(*unk_id));
+      std::make_unique<Unigram>(std::move(tokens), std::move(scores), unknown, byte_fallback);
+  parts->unk_token = parts->model->IdToToken(static_cast<int32_t>(unknown));
   parts->Note("unknown token", (byte_fallback ? "bytes, else " : "") + parts->unk_token,
               where + ": unk_id");
   return {};

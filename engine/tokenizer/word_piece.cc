@@ -25,22 +25,19 @@ bool MoreCharactersThan(size_t limit, const char* at, const char* end) {
 
 class WordPiece : public Model {
  public:
-  // Tokens with the prefix continue a word; words of more characters are unknown.
-  WordPiece(TokenTable tokens, const Vocabulary& vocabulary, const std::string& prefix,
-            int32_t unk_id, size_t max_chars)
-      : max_chars_(max_chars), unk_id_(unk_id) {
+  // `continuing` has the tokens that continue a word; words of more characters are unknown.
+  WordPiece(TokenTable tokens, ByteTrie continuing, int32_t unk_id, size_t max_chars)
+      : max_chars_(max_chars), unk_id_(unk_id), continuing_(std::move(continuing)) {
     tokens_ = std::move(tokens);
-    Vocabulary continuing;
-    for (const auto& [token, id] : vocabulary) {
-      if (token.size() > prefix.size() && token.starts_with(prefix)) {
-        continuing.emplace_back(token.substr(prefix.size()), id);
-      }
-    }
-    continuing_ = ByteTrie(std::move(continuing));
   }
 
   void Tokenize(TextView text, const std::vector<Span>& words, ModelScratch*,
                 TokenList* out) const override;
+  bool Put(TableWriter* out) const override {
+    tokens_.Put(out);
+    continuing_.Put(out);
+    return true;
+  }
 
  private:
   // Appends the tokens of a word; false (and some of them appended) if it is unknown.
@@ -83,22 +80,40 @@ void WordPiece::Tokenize(TextView text, const std::vector<Span>& words, ModelScr
   }
 }
 
+// The tokens with the prefix, which continue a word, without it.
+Vocabulary WithoutPrefix(const Vocabulary& vocabulary, const std::string& prefix) {
+  Vocabulary continuing;
+  for (const auto& [token, id] : vocabulary) {
+    if (token.size() > prefix.size() && token.starts_with(prefix)) {
+      continuing.emplace_back(token.substr(prefix.size()), id);
+    }
+  }
+  return continuing;
+}
+
 }  // namespace
 
-Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts) {
+Status ReadWordPiece(JsonMembers* members, TokenizerParts* parts, TableReader* packed) {
   const std::string& where = members->where();
   parts->unk_token = members->RequiredString("unk_token");
   const std::string prefix = members->RequiredString("continuing_subword_prefix");
   const size_t max_chars = members->RequiredSize("max_input_chars_per_word");
   const JsonValue& vocab = members->RequiredObject("vocab");
   if (!members->ok()) return members->status();
-  Vocabulary vocabulary;
-  ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
   ENCORE_RETURN_IF_ERROR(RefuseUnread(*members));
-  ENCORE_ASSIGN_OR_RETURN(TokenTable tokens, TokenTable::Create(vocabulary, where));
+  TokenTable tokens;
+  ByteTrie continuing;
+  if (packed == nullptr) {
+    Vocabulary vocabulary;
+    ENCORE_RETURN_IF_ERROR(ReadVocabulary(vocab, where, &vocabulary));
+    ENCORE_ASSIGN_OR_RETURN(tokens, TokenTable::Create(vocabulary, where));
+    continuing = ByteTrie(WithoutPrefix(vocabulary, prefix));
+  } else if (!tokens.Take(packed) || !continuing.Take(packed, tokens.id_limit())) {
+    return DamagedTables(where);
+  }
   ENCORE_ASSIGN_OR_RETURN(const int32_t unk_id, UnknownId(tokens, parts->unk_token, where));
   parts->model =
-      std::make_unique<WordPiece>(std::move(tokens), vocabulary, prefix, unk_id, max_chars);
+      std::make_unique<WordPiece>(std::move(tokens), std::move(continuing), unk_id, max_chars);
   parts->Note("unknown token", parts->unk_token, where + ": unk_token");
   parts->Note("characters of a word", "at most " + std::to_string(max_chars),
               where + ": max_input_chars_per_word");

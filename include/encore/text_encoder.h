@@ -119,9 +119,13 @@ struct OpenOptions {
   FileMemory weights = FileMemory::kMapped;
   // A folder for packed weights, made if it is not there; empty: none. Opening maps them from there
   // without packing, and processes share their memory: see PackedCache in encoder.h, whose
-  // identity is that of the weight files and config.json. Describe() says how it was used.
+  // identity is that of the weight files and config.json. The tables of tokenizer.json are kept
+  // there too, so that opening does not make them: a copy of them is read if the bytes of the
+  // tokenizer's files and config.json are those it was made of, else they are made and written
+  // again. Describe() says how both were used.
   std::string cache = {};
-  // As PackedCache::compare and PackedCache::trust: at most one of the two.
+  // As PackedCache::compare and PackedCache::trust: at most one of the two. With compare_cache
+  // the tokenizer's tables are made and written again; trust_cache changes nothing of them.
   bool compare_cache = false;
   bool trust_cache = false;
   // Of the calls' memory, what the model keeps for the next ones, those of all threads together.

@@ -29,7 +29,8 @@ std::vector<float> VectorsOf(const TextEncoder& model) {
 class TextCacheTest : public testing::Test {
  protected:
   // Opens it with the cache; what is told of that.
-  std::string Told(const std::string& folder, OpenOptions options = {}) {
+  std::string Told(const std::string& folder, OpenOptions options = {},
+                   const std::string& what = "packed weights") {
     const Result<TextEncoder> plain = TextEncoder::Open(folder, options);
     options.cache = cache_.File("cache");
     const Result<TextEncoder> model = TextEncoder::Open(folder, options);
@@ -37,7 +38,7 @@ class TextCacheTest : public testing::Test {
     if (!plain.ok() || !model.ok()) return "";
     EXPECT_TRUE(SameBits(VectorsOf(*model), VectorsOf(*plain)));
     for (const Decision& decision : model->Describe()) {
-      if (decision.what == "packed weights") return decision.value + " | " + decision.source;
+      if (decision.what == what) return decision.value + " | " + decision.source;
     }
     return "";
   }
@@ -86,6 +87,18 @@ TEST_F(TextCacheTest, ConfigJsonIsPartOfTheIdentity) {
   folder.PatchJson("config.json", {{"layer_norm_eps", 1e-6}});
   EXPECT_EQ(Told(folder.path()), "mapped, all panels compared and written | option cache");
   EXPECT_EQ(Told(folder.path()), "mapped | option cache");
+}
+
+// What its file may be is in tests/tokenizer/packed_tokenizer_test.cc.
+TEST_F(TextCacheTest, TheTokenizerIsKeptToo) {
+  const auto told = [&](const std::string& folder, const OpenOptions& options = {}) {
+    return Told(folder, options, "packed tokenizer");
+  };
+  const std::string folder = ENCORE_TEST_DATA_DIR "/text/base";
+  EXPECT_EQ(told(folder), "built and written | option cache");
+  EXPECT_EQ(told(folder), "read | option cache");
+  EXPECT_EQ(told(folder, {.trust_cache = true}), "read | option cache");
+  EXPECT_EQ(told(folder, {.compare_cache = true}), "built and written | option cache");
 }
 
 TEST_F(TextCacheTest, APathThatIsNoneIsAnError) {

@@ -5,8 +5,6 @@
 // the header of model.safetensors. Its data, the tokenizer and an empty header's file are those of
 // tests/data/text: of the classifier if config.json names one.
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "encore/text_encoder.h"
+#include "tests/fuzz/memory_folder.h"
 #include "tests/fuzz/target.h"
 
 namespace encore::fuzz {
@@ -38,43 +37,15 @@ std::string Content(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// A folder in memory if the system has one there, gone at the end of the process.
-class Folder {
+// With the files that stay.
+class Folder : public MemoryFolder {
  public:
   Folder() {
-    const fs::path memory = "/dev/shm";
-    std::string name =
-        ((fs::exists(memory) ? memory : fs::temp_directory_path()) / "encore-fuzz-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
     for (const char* const kind : {"base", "classifier"}) {
       weights_[kind] = Content(fs::path(ENCORE_TEST_DATA_DIR "/text") / kind / "model.safetensors");
     }
     Write("tokenizer.json", Content(ENCORE_TEST_DATA_DIR "/text/base/tokenizer.json"));
     Write("2_Dense/model.safetensors", Content(ENCORE_TEST_DATA_DIR "/text/2_Dense.safetensors"));
-  }
-  ~Folder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path() const { return path_.string(); }
-
-  // Nothing is written that is there already.
-  void Write(std::string_view name, std::string_view content) {
-    const fs::path file = path_ / name;
-    const auto [entry, is_new] = written_.try_emplace(std::string(name));
-    if (!is_new && entry->second == content) return;
-    entry->second = content;
-    if (content.empty()) {
-      fs::remove(file);
-      return;
-    }
-    fs::create_directories(file.parent_path());
-    // Another file: the old one may be mapped.
-    fs::remove(file);
-    std::ofstream(file, std::ios::binary) << content;
   }
 
   // The file of this kind with another header, unless that is empty.
@@ -91,9 +62,7 @@ class Folder {
   }
 
  private:
-  fs::path path_;
   std::map<std::string, std::string> weights_;  // by kind
-  std::map<std::string, std::string> written_;
 };
 
 void UseModel(const TextEncoder& model) {

@@ -20,6 +20,7 @@ std::span<const Target> Targets() {
       {"folder", RunFolder},
       {"heads", RunHeads},
       {"torch_file", RunTorchFile},
+      {"image_processor", RunImageProcessor},
       {"weights", RunWeights},
       {"encoder", RunEncoder},
       {"operations", RunOperations},

@@ -34,6 +34,7 @@ void RunSpiece(std::string_view input);
 void RunTexts(std::string_view input);
 void RunFolder(std::string_view input);
 void RunTorchFile(std::string_view input);
+void RunImageProcessor(std::string_view input);
 void RunHeads(std::string_view input);
 void RunWeights(std::string_view input);
 void RunEncoder(std::string_view input);

@@ -69,11 +69,11 @@ Status ReadTwoRopes(JsonMembers* config, RopeSource all, RopeSource sliding, Mod
 // Each key that was not read is one of four:
 //   harmless in all families: passed over
 //   one that has a single value that encore computes: kUnsupported with another
-//   one that another family reads, and that may have been meant: kInvalidArgument, or with
-//   ignore_foreign a decision
+//   one that another family (of pictures: of either side) reads, and that may have been meant:
+//   kInvalidArgument, or with ignore_foreign a decision
 //   any other: a decision, as transformers ignores keys that a family's class does not have
 Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,
-                      std::vector<Decision>* decisions);
+                      std::vector<Decision>* decisions, Side side = Side::kTexts);
 
 // kUnsupported where a key that has a single value has another.
 Status CheckSupported(const std::string& where, const SupportedValue& only, const JsonValue& value);

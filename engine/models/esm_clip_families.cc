@@ -89,16 +89,6 @@ constexpr Family EsmFamily(PositionRule rule) {
 
 // ---- CLIP and SigLIP. Their whole models have the text side's keys in an object of config.json.
 
-constexpr LayerModule kClipModules[] = {
-    {"encoder.layers.{N}.layer_norm1", &W::norm1},
-    {"encoder.layers.{N}.self_attn.q_proj", &W::q_proj},
-    {"encoder.layers.{N}.self_attn.k_proj", &W::k_proj},
-    {"encoder.layers.{N}.self_attn.v_proj", &W::v_proj},
-    {"encoder.layers.{N}.self_attn.out_proj", &W::out_proj},
-    {"encoder.layers.{N}.layer_norm2", &W::norm2},
-    {"encoder.layers.{N}.mlp.fc1", &W::linear1},
-    {"encoder.layers.{N}.mlp.fc2", &W::linear2},
-};
 constexpr SupportedValue kClipSupported[] = {{"is_causal", true}};
 constexpr SupportedValue kSiglipSupported[] = {{"is_causal", false}};
 // Of a whole model: its other side, and what compares both.

@@ -13,7 +13,13 @@ namespace {
 
 // Calls f(family) until it returns true.
 template <typename F>
-const Family* FindIf(const F& f) {
+const Family* FindIf(const F& f, Side side = Side::kTexts) {
+  if (side == Side::kPictures) {
+    for (const Family& family : VisionFamilies()) {
+      if (f(family)) return &family;
+    }
+    return nullptr;
+  }
   for (const std::span<const Family> all :
        {PostNormFamilies(), NomicFamilies(), JinaV3Families(), DebertaFamilies(), PreNormFamilies(),
         LlamaFamilies(), EmbeddingGemma2Families(), EsmAndClipFamilies()}) {
@@ -100,36 +106,69 @@ void ReadEmbeddings(JsonMembers* config, const FamilyKeys& keys, double epsilon,
   if (e->position_rule == PositionRule::kFromPadding) ReadPadding(config, keys, e);
 }
 
+// A number, or two that are equal: the sides of a square.
+size_t ReadSide(JsonMembers* config, std::string_view key, size_t absent) {
+  const JsonValue* value = config->Find(key);
+  if (value == nullptr || !value->is_array()) return ReadExtent(config, {key, absent});
+  const std::vector<JsonValue>& sides = value->items();
+  const bool square = sides.size() == 2 && sides[0].is_number() && sides[1].is_number() &&
+                      sides[0].number() == sides[1].number();
+  constexpr double kMost = 1 << 20;
+  if (!square || !(sides[0].number() >= 1 && sides[0].number() <= kMost)) {
+    config->Refuse(key, "a number, or the same number twice");
+    return absent;
+  }
+  return static_cast<size_t>(sides[0].number());
+}
+
+// Sizes of pictures, of patches and of the rows for them.
+void ReadPatches(JsonMembers* config, double epsilon, size_t d_model, ModelSpec* spec) {
+  PatchSpec& p = spec->patches;
+  p.image_size = ReadSide(config, "image_size", p.image_size);
+  p.patch_size = ReadSide(config, "patch_size", p.patch_size);
+  constexpr size_t kMostPatches = 2048;  // of a side: their square and its multiples fit 32 bits
+  if (p.patch_size > 1024) config->Refuse("patch_size", "at most 1024");
+  if (config->ok() && (p.side() == 0 || p.side() > kMostPatches)) {
+    config->Refuse("image_size", "1 .. " + std::to_string(kMostPatches) + " times patch_size " +
+                                     std::to_string(p.patch_size));
+  }
+  if (!config->ok()) return;
+  spec->embeddings.width = d_model;
+  spec->embeddings.norm_epsilon = epsilon;
+  spec->embeddings.max_positions = p.side() * p.side() + p.rows_with_position();
+}
+
 }  // namespace
 
-const Family* FindFamily(std::string_view model_type, const JsonValue& config) {
+const Family* FindFamily(std::string_view model_type, const JsonValue& config, Side side) {
   const auto marked = [&](const Family& family) {
     return family.model_types.Has(model_type) && HasMarker(family, config);
   };
   const auto plain = [&](const Family& family) {
     return family.model_types.Has(model_type) && family.marker_key.empty();
   };
-  const Family* found = FindIf(marked);
-  return found != nullptr ? found : FindIf(plain);
+  const Family* found = FindIf(marked, side);
+  return found != nullptr ? found : FindIf(plain, side);
 }
 
-std::string AllModelTypes() {
+std::string AllModelTypes(Side side) {
   std::string all;
-  FindIf([&](const Family& family) {
+  const auto add = [&](const Family& family) {
     if (!family.marker_key.empty()) return false;  // another row names the type
     for (const std::string_view type : family.model_types) {
       all += (all.empty() ? "" : ", ") + std::string(type);
     }
     return false;
-  });
+  };
+  FindIf(add, side);
   return all;
 }
 
-bool IsFamilyKey(std::string_view key) {
+bool IsFamilyKey(std::string_view key, Side side) {
   if (key.empty()) return false;
   // Those of every family, and of rotary positions.
   if (WordList("vocab_size rope_theta partial_rotary_factor").Has(key)) return true;
-  return FindIf([&](const Family& family) { return Reads(family, key); }) != nullptr;
+  return FindIf([&](const Family& family) { return Reads(family, key); }, side) != nullptr;
 }
 
 Status ReadFamily(const Family& family, JsonMembers* config, ModelSpec* spec) {
@@ -154,6 +193,7 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelSpec* spec) {
   spec->token_head = family.token_head;
   spec->language = family.language;
   spec->embeddings = family.embeddings;
+  spec->patches = family.patches;
 
   const size_t d_model = ReadRequired(config, keys.d_model, keys.absent.d_model);
   LayerConfig layer;
@@ -162,11 +202,15 @@ Status ReadFamily(const Family& family, JsonMembers* config, ModelSpec* spec) {
   if (!keys.kv_heads.name.empty()) {
     layer.num_kv_heads = ReadKvHeads(config, keys.kv_heads, layer.num_heads);
   }
-  layer.d_ff = ReadRequired(config, keys.d_ff, keys.absent.d_ff);
+  layer.d_ff = keys.d_ff.empty() ? 1 : ReadRequired(config, keys.d_ff, keys.absent.d_ff);
   layer.gate = family.gate;
   layer.norm_placement = family.norm_placement;
   layer.norm = {family.norm, ReadEpsilon(config, keys.epsilon)};
-  ReadEmbeddings(config, keys, layer.norm.epsilon, d_model, &spec->embeddings);
+  if (family.patches.patch_size != 0) {
+    ReadPatches(config, layer.norm.epsilon, d_model, spec);
+  } else {
+    ReadEmbeddings(config, keys, layer.norm.epsilon, d_model, &spec->embeddings);
+  }
   if (!keys.activation.name.empty()) {
     ENCORE_RETURN_IF_ERROR(ReadActivation(config, keys.activation, &layer.activation));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family of text models as a row of a table: which config.json it answers to, its keys, tensors,
+// A family of models as a row of a table: which config.json it answers to, its keys, tensors,
 // embeddings and head. And the spec of one model, which a row and a config.json make.
 
 #ifndef ENCORE_ENGINE_MODELS_FAMILY_H_
@@ -84,6 +84,18 @@ struct LayerModule {
   size_t groups = 1;
 };
 
+// CLIP's and SigLIP's, on both sides.
+inline constexpr LayerModule kClipModules[] = {
+    {"encoder.layers.{N}.layer_norm1", &EncoderLayerWeights::norm1},
+    {"encoder.layers.{N}.self_attn.q_proj", &EncoderLayerWeights::q_proj},
+    {"encoder.layers.{N}.self_attn.k_proj", &EncoderLayerWeights::k_proj},
+    {"encoder.layers.{N}.self_attn.v_proj", &EncoderLayerWeights::v_proj},
+    {"encoder.layers.{N}.self_attn.out_proj", &EncoderLayerWeights::out_proj},
+    {"encoder.layers.{N}.layer_norm2", &EncoderLayerWeights::norm2},
+    {"encoder.layers.{N}.mlp.fc1", &EncoderLayerWeights::linear1},
+    {"encoder.layers.{N}.mlp.fc2", &EncoderLayerWeights::linear2},
+};
+
 enum class PositionRule : uint8_t {
   kNone,      // no table: attention knows positions by itself
   kFromZero,  // a token's place in its sequence
@@ -138,6 +150,44 @@ struct EmbeddingSpec {
                                                        : max_positions;
   }
 };
+
+// The input of an encoder of pictures: a row for each square patch, by a linear layer of its pixels
+// (EmbeddingSpec::word, which the patches' convolution is), and rows of the file before them; then
+// `position` and `norm` of EmbeddingSpec. And how the last states become a picture's vector. A row
+// has what counts where config.json lacks the sizes. Names are of whole tensors here, but those of
+// modules in the second half.
+struct PatchSpec {
+  size_t image_size = 0;               // of each side of the picture that `position` has rows for
+  size_t patch_size = 0;               // 0: the family has no patches
+  bool bias = true;                    // of the linear layer
+  std::string_view class_token = {};   // the first row; empty: none
+  std::string_view second_token = {};  // behind it, with a position too
+  std::string_view registers = {};     // behind these, without positions
+  size_t num_registers = 0;
+  // Positions of another picture's size are interpolated by torch's bicubic: with antialias=True.
+  bool antialias = false;
+
+  // The vector is the first row, through those of these that are there: norm, dense with an
+  // activation, a linear layer.
+  std::string_view norm = {};
+  std::string_view dense = {};  // of files that have it
+  size_t dense_width = 0;
+  const ActivationRow* activation = &kTanhRow;
+  std::string_view projection = {};  // without a bias; no name of the base model
+  size_t projection_width = 0;
+  bool may_lack_projection = false;
+  // In place of all these, what a probe sees of all rows by attention, and a feed-forward layer of
+  // the layers' sizes: the module that has `probe`, `attention`, `layernorm` and `mlp`.
+  std::string_view attention_head = {};
+
+  size_t side() const { return image_size / patch_size; }  // patches of one
+  size_t rows_with_position() const {
+    return (class_token.empty() ? 0 : 1) + (second_token.empty() ? 0 : 1);
+  }
+};
+
+// What a model reads, where a folder may have one for each.
+enum class Side : uint8_t { kTexts, kPictures };
 
 // A linear layer that each token's last state goes through: [width, d_model].
 struct ProjectionSpec {
@@ -258,7 +308,7 @@ struct FamilyKeys {
   std::string_view d_model = "hidden_size";
   std::string_view layers = "num_hidden_layers";
   std::string_view heads = "num_attention_heads";
-  std::string_view d_ff = "intermediate_size";
+  std::string_view d_ff = "intermediate_size";       // without a name: the hook's
   ConfigKey<size_t> kv_heads = {};                   // absent 0, and null: as many as heads
   ConfigKey<size_t> head_size = {};                  // absent 0: d_model / heads
   ConfigKey<size_t> embedding_width = {};            // absent 0: d_model
@@ -309,6 +359,7 @@ struct Family {
   WordList frequencies = {};
   std::string_view final_norm = {};  // the module after the last layer; empty: none
   EmbeddingSpec embeddings = {};
+  PatchSpec patches = {};  // of pictures: `embeddings` has no words and types then
   HeadSpec head = {};
   HeadSpec token_head = {};  // of labels of tokens; empty: encore has none of this family
   LanguageHeadSpec language = {};
@@ -328,6 +379,7 @@ struct ModelSpec {
   std::vector<LayerModule> layer_modules = {};
   bool final_norm_bias = false;
   EmbeddingSpec embeddings = {};
+  PatchSpec patches = {};
   HeadSpec head = {};
   HeadSpec token_head = {};
   LanguageHeadSpec language = {};
@@ -352,10 +404,11 @@ inline constexpr const char kConfigFile[] = "config.json";
 // is an adapter's, and values that encore does not compute; kCorruptData; kInvalidArgument. Appends
 // what was decided.
 Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
-                                  std::vector<Decision>* decisions);
+                                  std::vector<Decision>* decisions, Side side = Side::kTexts);
 
 // Norms after sublayers, as BERT's; those of them with adapters, with relative embeddings, and
-// nomic-bert; norms before sublayers, as ModernBERT's; Llama's layers; ESM and CLIP's text side.
+// nomic-bert; norms before sublayers, as ModernBERT's; Llama's layers; ESM and CLIP's text side;
+// pictures.
 std::span<const Family> PostNormFamilies();
 std::span<const Family> JinaV3Families();
 std::span<const Family> DebertaFamilies();
@@ -364,6 +417,7 @@ std::span<const Family> PreNormFamilies();
 std::span<const Family> LlamaFamilies();
 std::span<const Family> EmbeddingGemma2Families();
 std::span<const Family> EsmAndClipFamilies();
+std::span<const Family> VisionFamilies();
 
 // Of a folder's model; false where it is not known.
 struct ModelModalities {
@@ -373,11 +427,12 @@ struct ModelModalities {
 Result<ModelModalities> FindModalities(const Folder& folder);
 
 // The family of a model_type and, where several share it, of a key that marks one; or null.
-const Family* FindFamily(std::string_view model_type, const JsonValue& config);
+const Family* FindFamily(std::string_view model_type, const JsonValue& config,
+                         Side side = Side::kTexts);
 // All model types: "bert, distilbert, ...".
-std::string AllModelTypes();
-// Whether a family reads the key.
-bool IsFamilyKey(std::string_view key);
+std::string AllModelTypes(Side side = Side::kTexts);
+// Whether a family of that side reads the key.
+bool IsFamilyKey(std::string_view key, Side side = Side::kTexts);
 
 // Reads the family's keys into the spec. Keys that mean the same in all families, and keys that
 // mean nothing here, are left to CheckOtherKeys.

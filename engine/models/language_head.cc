@@ -12,16 +12,10 @@
 #include "engine/base/int_math.h"
 #include "engine/base/status_macros.h"
 #include "engine/models/config_keys.h"
+#include "engine/models/table_memory.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
-
-// Rows of the views [begin, end).
-template <typename T>
-TensorView<T> RowRange(const TensorView<T>& view, size_t begin, size_t end) {
-  return TensorView<T>(view.data() + static_cast<ptrdiff_t>(begin) * view.stride(0),
-                       Shape(end - begin, view.dim(1)), view.strides());
-}
 
 Status CheckSpec(const ModelSpec& model) {
   const LanguageHeadSpec& spec = model.language;

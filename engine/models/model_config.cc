@@ -115,6 +115,11 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
 }
 
 std::string PositionsText(const ModelSpec& spec) {
+  if (spec.patches.patch_size != 0) {
+    const std::string side = std::to_string(spec.patches.side());
+    return "of " + side + " x " + side + " patches of " + std::to_string(spec.patches.patch_size) +
+           " x " + std::to_string(spec.patches.patch_size) + " pixels";
+  }
   std::string in_layers = LayerPositionsText(spec.encoder.layers);
   const size_t pad = spec.embeddings.pad_token_id;
   std::string text = "0, 1, 2 ...";
@@ -141,8 +146,8 @@ void NoteChoices(const ModelSpec& spec, std::vector<Decision>* decisions) {
 }
 
 // The family's keys from the object that has them, and those at the top that belong to it.
-Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys, ModelSpec* spec,
-                std::vector<Decision>* decisions) {
+Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys, Side side,
+                ModelSpec* spec, std::vector<Decision>* decisions) {
   const JsonValue* part = nullptr;
   std::string name;
   for (const std::string_view key : family.parts) {
@@ -160,7 +165,7 @@ Status ReadPart(const Family& family, JsonMembers* top, bool ignore_unknown_keys
   }
   if (family.configure_top != nullptr) ENCORE_RETURN_IF_ERROR(family.configure_top(top, spec));
   return part == nullptr ? Status()
-                         : CheckOtherKeys(*part, &members, ignore_unknown_keys, decisions);
+                         : CheckOtherKeys(*part, &members, ignore_unknown_keys, decisions, side);
 }
 
 }  // namespace
@@ -176,7 +181,7 @@ Result<ModelModalities> FindModalities(const Folder& folder) {
 }
 
 Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys,
-                                  std::vector<Decision>* decisions) {
+                                  std::vector<Decision>* decisions, Side side) {
   ENCORE_RETURN_IF_ERROR(CheckNoAdapter(folder));
   ENCORE_ASSIGN_OR_RETURN(const std::optional<JsonValue> json, folder.ReadJson(kConfigFile));
   if (!json) {
@@ -188,17 +193,25 @@ Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
   ModelSpec spec;
   spec.model_type = members.RequiredString("model_type");
   ENCORE_RETURN_IF_ERROR(members.status());
-  const Family* family = FindFamily(spec.model_type, *json);
+  const Family* family = FindFamily(spec.model_type, *json, side);
   if (family == nullptr) {
-    return Status(ErrorCode::kUnsupported, std::string(kConfigFile) + ": model_type is " +
-                                               Quoted(spec.model_type) + "; wanted one of " +
-                                               AllModelTypes());
+    const Side other = side == Side::kTexts ? Side::kPictures : Side::kTexts;
+    const bool of_other = FindFamily(spec.model_type, *json, other) != nullptr;
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) + ": model_type is " + Quoted(spec.model_type) +
+                      (!of_other              ? ""
+                       : side == Side::kTexts ? ", whose models read pictures (ImageEncoder "
+                                                "opens them)"
+                                              : ", whose models read texts (TextEncoder opens "
+                                                "them)") +
+                      "; wanted one of " + AllModelTypes(side));
   }
   if (family->parts.empty()) {
     const FpEnvScope default_modes;  // some keys are computed with
     ENCORE_RETURN_IF_ERROR(ReadFamily(*family, &members, &spec));
   } else {
-    ENCORE_RETURN_IF_ERROR(ReadPart(*family, &members, ignore_unknown_keys, &spec, decisions));
+    ENCORE_RETURN_IF_ERROR(
+        ReadPart(*family, &members, ignore_unknown_keys, side, &spec, decisions));
   }
   ENCORE_RETURN_IF_ERROR(ReadArchitectures(&members, &spec.architectures));
   spec.labels = ReadLabels(*json);
@@ -208,7 +221,7 @@ Result<ModelSpec> ReadModelConfig(const Folder& folder, bool ignore_unknown_keys
   spec.tied = members.Bool("tie_word_embeddings", family->tied);
   ENCORE_RETURN_IF_ERROR(members.status());
   NoteChoices(spec, decisions);
-  ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions));
+  ENCORE_RETURN_IF_ERROR(CheckOtherKeys(*json, &members, ignore_unknown_keys, decisions, side));
   return spec;
 }
 

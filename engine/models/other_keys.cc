@@ -95,7 +95,7 @@ std::string Wanted(const SupportedValue& supported) {
 }
 
 Status CheckKey(const std::string& where, const std::string& key, const JsonValue& value,
-                bool ignore_foreign, std::vector<Decision>* decisions) {
+                bool ignore_foreign, Side side, std::vector<Decision>* decisions) {
   for (const WordList harmless : {kHarmless, kOfGeneration, kOfCrossEncoder}) {
     if (harmless.Has(key)) return {};
   }
@@ -103,7 +103,7 @@ Status CheckKey(const std::string& where, const std::string& key, const JsonValu
       std::find_if(std::begin(kSupportedValues), std::end(kSupportedValues),
                    [&](const SupportedValue& known) { return known.key == key; });
   if (supported != std::end(kSupportedValues)) return CheckSupported(where, *supported, value);
-  if (IsFamilyKey(key) && !ignore_foreign) {
+  if ((IsFamilyKey(key) || IsFamilyKey(key, side)) && !ignore_foreign) {
     return InvalidArgument(where + ": " + Quoted(key) + " is " + value.Described() +
                            ", a key that other families read and this one does not; wanted none "
                            "of these (the option ignore_unknown_keys ignores them)");
@@ -124,10 +124,10 @@ Status CheckSupported(const std::string& where, const SupportedValue& supported,
 }
 
 Status CheckOtherKeys(const JsonValue& object, JsonMembers* config, bool ignore_foreign,
-                      std::vector<Decision>* decisions) {
+                      std::vector<Decision>* decisions, Side side) {
   for (const std::string& key : config->Unread()) {
     ENCORE_RETURN_IF_ERROR(
-        CheckKey(config->where(), key, *object.Find(key), ignore_foreign, decisions));
+        CheckKey(config->where(), key, *object.Find(key), ignore_foreign, side, decisions));
   }
   return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a model's memory is: tables in a file's bytes or in own memory, and packed matrices.
+// What a model's memory is: tables in a file's bytes or in own memory, and packed matrices; and
+// views of some of their rows.
 
 #ifndef ENCORE_ENGINE_MODELS_TABLE_MEMORY_H_
 #define ENCORE_ENGINE_MODELS_TABLE_MEMORY_H_
@@ -17,6 +18,13 @@
 #include "engine/base/status_macros.h"
 
 namespace encore::inline v0_1::internal {
+
+// Rows of the view [begin, end).
+template <typename T>
+TensorView<T> RowRange(const TensorView<T>& view, size_t begin, size_t end) {
+  return TensorView<T>(view.data() + static_cast<ptrdiff_t>(begin) * view.stride(0),
+                       Shape(end - begin, view.dim(1)), view.strides());
+}
 
 // Of a dense table of rank 2, or an empty one.
 inline std::span<const std::byte> BytesOf(const WeightView& table) {

@@ -50,6 +50,37 @@ Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, si
   return wanted;
 }
 
+Result<EncodeSettings> ResolveSettings(const AfterEncoder& after, EncodeSettings wanted,
+                                       size_t absent) {
+  if (wanted.dimensions > after.width()) {
+    return InvalidArgument("dimensions is " + std::to_string(wanted.dimensions) +
+                           "; wanted at most " + std::to_string(after.width()));
+  }
+  if (wanted.dimensions == 0) wanted.dimensions = absent;
+  return wanted;
+}
+
+Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
+  const auto refuse = [&](const std::string& what, const std::string& wanted) {
+    return InvalidArgument("vectors is " + vectors.shape().ToString() + what + "; wanted " +
+                           wanted);
+  };
+  const auto wanted = [&] { return Shape(texts, dimensions).ToString(); };
+  if (vectors.rank() != 2 || vectors.dim(0) != texts || vectors.dim(1) != dimensions) {
+    return refuse("", wanted());
+  }
+  if (texts == 0) return {};
+  if (vectors.data() == nullptr) return refuse(" at a null pointer", wanted());
+  // Rows that overlap would be written by several threads at once.
+  if ((dimensions > 1 && vectors.stride(1) != 1) ||
+      (texts > 1 && vectors.stride(0) < static_cast<ptrdiff_t>(dimensions))) {
+    return refuse(" with strides " + std::to_string(vectors.stride(0)) + ", " +
+                      std::to_string(vectors.stride(1)),
+                  "contiguous rows that do not overlap");
+  }
+  return {};
+}
+
 Result<TokenVectors> EncodeTokensOf(const TextEncoder::Impl& impl, std::string_view prompt,
                                     std::string_view text, StreamOptions options) {
   if (impl.model.is_static()) {
@@ -94,35 +125,9 @@ Result<internal::EncodeSettings> MakeEncodeSettings(const TextEncoder::Impl& imp
                   "modules.json lists no Pooling module, so the folder has no vectors of texts "
                   "(OpenOptions::pooling gives them)");
   }
-  const size_t width = impl.after->width();
-  if (options.dimensions > width) {
-    return InvalidArgument("dimensions is " + std::to_string(options.dimensions) +
-                           "; wanted at most " + std::to_string(width));
-  }
-  return internal::EncodeSettings{
-      .normalize = options.normalize ? options.normalize : impl.normalize,
-      .dimensions = options.dimensions > 0 ? options.dimensions : impl.dimensions()};
-}
-
-Status CheckVectors(MutableView vectors, size_t texts, size_t dimensions) {
-  const auto refuse = [&](const std::string& what, const std::string& wanted) {
-    return InvalidArgument("vectors is " + vectors.shape().ToString() + what + "; wanted " +
-                           wanted);
-  };
-  const auto wanted = [&] { return Shape(texts, dimensions).ToString(); };
-  if (vectors.rank() != 2 || vectors.dim(0) != texts || vectors.dim(1) != dimensions) {
-    return refuse("", wanted());
-  }
-  if (texts == 0) return {};
-  if (vectors.data() == nullptr) return refuse(" at a null pointer", wanted());
-  // Rows that overlap would be written by several threads at once.
-  if ((dimensions > 1 && vectors.stride(1) != 1) ||
-      (texts > 1 && vectors.stride(0) < static_cast<ptrdiff_t>(dimensions))) {
-    return refuse(" with strides " + std::to_string(vectors.stride(0)) + ", " +
-                      std::to_string(vectors.stride(1)),
-                  "contiguous rows that do not overlap");
-  }
-  return {};
+  return internal::ResolveSettings(
+      *impl.after, {options.normalize ? options.normalize : impl.normalize, options.dimensions},
+      impl.dimensions());
 }
 
 // Tokens at each text's start that the pooling leaves out: as sentence-transformers counts them,
@@ -184,7 +189,7 @@ Status TextEncoder::Encode(Texts texts, MutableView vectors, TextCounts* counts,
   return internal::Guarded("the vectors", [&]() -> Status {
     ENCORE_ASSIGN_OR_RETURN(const internal::EncodeSettings finish,
                             MakeEncodeSettings(*impl_, options));
-    ENCORE_RETURN_IF_ERROR(CheckVectors(vectors, texts.size(), finish.dimensions));
+    ENCORE_RETURN_IF_ERROR(internal::CheckVectors(vectors, texts.size(), finish.dimensions));
     return EncodeInto(*impl_, {.texts = texts}, finish, options, vectors, counts);
   });
 }

@@ -75,7 +75,7 @@ size_t ScratchSizes::bytes() const {
 
 size_t CallScratch::size_bytes() const {
   return sizeof(CallScratch) + tokens.size_bytes() + MemoryOf(words) + joined.capacity() +
-         order.capacity() * sizeof(size_t) + ids.capacity() * sizeof(int32_t) +
+         pixels.capacity() + order.capacity() * sizeof(size_t) + ids.capacity() * sizeof(int32_t) +
          type_ids.capacity() + (starts.capacity() + unseen.capacity()) * sizeof(size_t) +
          workspace.size_bytes() + model.size_bytes() + x.size_bytes() + hidden.size_bytes() +
          pooled.size_bytes() + projected.size_bytes() + gathered.size_bytes() +

@@ -56,15 +56,16 @@ struct CallScratch {
   OutputRows rows = OutputRows::kAll;  // that were computed of it
   Workspace workspace;                 // of the encoder
   BatchScratch model;
-  FloatBuffer x;          // [tokens, d_model]
-  FloatBuffer hidden;     // [sequences, d_model], where not all rows are wanted
-  FloatBuffer pooled;     // [sequences, width]
-  FloatBuffer projected;  // [sequences, width] after a dense layer
-  FloatBuffer gathered;   // [rows, d_model]: of late interaction, those that are kept
-  FloatBuffer residual;   // the same, of its residual
-  FloatBuffer sums;       // doubles of pooling
-  Tokens words;           // of a text of sparse static embeddings,
-  std::string joined;     // of its prompt and itself
+  FloatBuffer x;                // [tokens, d_model]
+  FloatBuffer hidden;           // [sequences, d_model], where not all rows are wanted
+  FloatBuffer pooled;           // [sequences, width]
+  FloatBuffer projected;        // [sequences, width] after a dense layer
+  FloatBuffer gathered;         // [rows, d_model]: of late interaction, those that are kept
+  FloatBuffer residual;         // the same, of its residual
+  FloatBuffer sums;             // doubles of pooling
+  Tokens words;                 // of a text of sparse static embeddings,
+  std::string joined;           // of its prompt and itself
+  std::vector<uint8_t> pixels;  // of a batch of pictures, processed
 
   // Makes all of it at least so large, and touches its pages. kOutOfMemory.
   Status Prepare(const ScratchSizes& sizes);

@@ -101,6 +101,13 @@ Result<std::string_view> ResolvePrompt(const TextEncoder::Impl& impl,
 // max_length as a call has it: 0 is `absent`. kInvalidArgument above that of the model.
 Result<size_t> ResolveMaxLength(const TextEncoder::Impl& impl, size_t wanted, size_t absent);
 
+// What a call wants of vectors, `absent` columns where it does not say. kInvalidArgument for more
+// than there are.
+Result<EncodeSettings> ResolveSettings(const AfterEncoder& after, EncodeSettings wanted,
+                                       size_t absent);
+// The caller's memory for vectors [rows, dimensions], as TextEncoder::Encode has it.
+Status CheckVectors(MutableView vectors, size_t rows, size_t dimensions);
+
 struct StreamOptions {
   Executor executor;
   CallWatch* watch;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Any bytes as the files around a model with another head than a vector of each text: routers,
-// weights by token, chat templates, late interaction, BGE-M3's heads, Model2Vec, adapters. An error
-// with a sentence, or a model that keeps its promises on two texts.
+// weights by token, chat templates, late interaction, BGE-M3's heads, Model2Vec, adapters,
+// pictures. An error with a sentence, or a model that keeps its promises on two texts or pictures.
 //
 // The input's first part names a folder of kFolders; each further part is a file's name, a line's
 // end and its content, in place of the folder's own. Weights and tokenizers are the folder's:
@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "encore/image_encoder.h"
 #include "encore/multi_vector_encoder.h"
 #include "encore/text_encoder.h"
 #include "tests/fuzz/target.h"
@@ -33,13 +34,13 @@ constexpr std::string_view kFolders[] = {
     "heads/router", "heads/splade_bert",     "heads/reranker_qwen3", "heads/reranker_llama",
     "heads/m3",     "heads/model2vec_alone", "heads/static_f16",     "heads/ner_bert",
     "late/own",     "late/pylate",           "late/stanford",        "models/jina_v3_folders",
+    "vision/clip",  "vision/siglip_vision",  "vision/vit",           "vision/dinov2_registers",
+    "vision/deit",  "vision/clip_sentence",
 };
 // Files that a folder may get beside its own.
 constexpr std::string_view kMore[] = {
-    "chat_template.jinja",
-    "router_config.json",
-    "query_0_SparseStaticEmbedding/idf.json",
-    "artifact.metadata",
+    "chat_template.jinja", "router_config.json",    "query_0_SparseStaticEmbedding/idf.json",
+    "artifact.metadata",   "processor_config.json",
 };
 
 std::string FileContent(const fs::path& path) {
@@ -143,6 +144,21 @@ void UseTokens(const MultiVectorEncoder& model) {
   }
 }
 
+void UsePictures(const ImageEncoder& model) {
+  // A processor may want large pictures, which take long and show nothing more.
+  if (model.tokens() > 512 || model.height() > 1024 || model.width() > 1024) return;
+  const std::vector<uint8_t> pixels(size_t{7} * 5 * 3, 99);
+  const ImageView view{.pixels = pixels.data(), .width = 5, .height = 7, .stride = 15};
+  const std::vector<ImageView> views = {
+      view, {.pixels = pixels.data(), .width = 9, .height = 3, .stride = 11, .channels = 1}};
+  if (const auto vectors = model.Encode(views); IsUsable(vectors)) {
+    ENCORE_FUZZ_CHECK(vectors->shape() == Shape({views.size(), model.dimensions()}));
+  }
+  if (const auto patches = model.EncodePatches(view); IsUsable(patches)) {
+    ENCORE_FUZZ_CHECK(patches->first_patch + patches->rows * patches->columns == model.tokens());
+  }
+}
+
 }  // namespace
 
 void RunHeads(std::string_view input) {
@@ -170,6 +186,9 @@ void RunHeads(std::string_view input) {
   options.task.clear();
   if (const auto tokens = MultiVectorEncoder::Open(model->path(), options); IsUsable(tokens)) {
     UseTokens(*tokens);
+  }
+  if (const auto pictures = ImageEncoder::Open(model->path(), options); IsUsable(pictures)) {
+    UsePictures(*pictures);
   }
 }
 

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pictures to vectors: a batch at a time they are processed, computed and finished.
+
+#include "encore/image_encoder.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "engine/base/first_failure.h"
+#include "engine/base/guarded.h"
+#include "engine/base/int_math.h"
+#include "engine/base/status_macros.h"
+#include "engine/images/image_processor.h"
+#include "engine/models/image_model.h"
+#include "engine/text/text_encoder_impl.h"
+
+namespace encore::inline v0_1 {
+
+struct ImageEncoder::Impl {
+  internal::ImageModel model;
+  internal::ImageProcessor processor;
+  internal::AfterEncoder after;
+  std::optional<size_t> truncate_dim = {};
+  std::optional<bool> normalize = {};  // OpenOptions'
+  std::vector<Decision> decisions = {};
+  mutable internal::ScratchPool scratch;
+
+  size_t dimensions() const {
+    return std::min(truncate_dim.value_or(after.width()), after.width());
+  }
+};
+
+namespace internal {
+namespace {
+
+using ImageImpl = ImageEncoder::Impl;
+
+Status CheckNoTextOptions(const OpenOptions& options) {
+  const char* const set = !options.pooling.empty() ? "pooling"
+                          : options.max_length     ? "max_length"
+                          : options.language_head  ? "language_head"
+                          : !options.task.empty()  ? "task"
+                                                   : nullptr;
+  if (set == nullptr) return {};
+  return InvalidArgument(std::string("found the option ") + set +
+                         "; wanted none, as it is one of models of texts");
+}
+
+Result<std::shared_ptr<const ImageImpl>> OpenImages(const std::string& path,
+                                                    const OpenOptions& options) {
+  ENCORE_RETURN_IF_ERROR(CheckNoTextOptions(options));
+  ENCORE_ASSIGN_OR_RETURN(const Folder folder, Folder::Open(path));
+  std::vector<Decision> decisions;
+  const FolderReading reading{folder, options.ignore_unknown_keys, decisions};
+  ENCORE_ASSIGN_OR_RETURN(const ModelFolder found, FindFolder(FolderUse::kTextEncoder, reading));
+  if (found.kind != FolderKind::kFeatures && found.kind != FolderKind::kCheckpoint) {
+    return Status(ErrorCode::kUnsupported,
+                  "the folder's modules make vectors of texts alone; wanted a model of pictures, "
+                  "such as CLIP, or of texts and pictures");
+  }
+  ENCORE_ASSIGN_OR_RETURN(ImageProcessor processor,
+                          ImageProcessor::Open(found.folder, options.ignore_unknown_keys));
+  const ProcessorConfig& config = processor.config();
+  reading.Note("processor",
+               "pictures of " + std::to_string(processor.height()) + " x " +
+                   std::to_string(processor.width()) + " pixels",
+               config.source);
+  for (const std::string& key : config.ignored) {
+    reading.Note("ignored", "unknown key " + Quoted(key), config.source);
+  }
+  ENCORE_ASSIGN_OR_RETURN(
+      ImageModel model,
+      ImageModel::Open(found.folder, options, {processor.height(), processor.width()}, &decisions));
+  ENCORE_ASSIGN_OR_RETURN(
+      AfterEncoder after,
+      AfterEncoder::Read(PoolingSettings{{PoolingMode::kLastToken}}, found.behind(), model.width(),
+                         options.normalize, reading));
+  ENCORE_ASSIGN_OR_RETURN(const SentenceConfig sentence, ReadSentenceConfig(found, reading));
+  std::shared_ptr<ImageImpl> impl(new ImageImpl{.model = std::move(model),
+                                                .processor = std::move(processor),
+                                                .after = std::move(after),
+                                                .truncate_dim = sentence.truncate_dim,
+                                                .normalize = options.normalize,
+                                                .scratch = ScratchPool(options.kept_bytes)});
+  impl->decisions = std::move(decisions);
+  return std::shared_ptr<const ImageImpl>(std::move(impl));
+}
+
+// One batch of a call.
+struct PictureBatch {
+  std::span<const ImageView> images;
+  size_t first = 0;  // of the call's
+};
+
+// The pictures' processed bytes, and of these the encoder's input in scratch->x.
+Result<MutableView> EmbedBatch(const ImageImpl& impl, const PictureBatch& batch, CallWatch* watch,
+                               CallScratch* scratch, const Executor& executor) {
+  const size_t bytes = impl.processor.size_bytes();
+  const size_t count = batch.images.size();
+  const size_t tokens = impl.model.tokens();
+  scratch->pixels.resize(count * bytes);
+  FirstFailure failure;
+  ENCORE_RETURN_IF_ERROR(RunParallel(executor, count, [&](size_t i) {
+    const std::span<uint8_t> out(scratch->pixels.data() + i * bytes, bytes);
+    Status status = impl.processor.Process(batch.images[i], out);
+    if (!status.ok()) failure.Keep(Prefixed("image " + std::to_string(batch.first + i), status));
+  }));
+  ENCORE_RETURN_IF_ERROR(failure.status());
+  watch->Enter(&CallStats::embedding);
+  scratch->starts.resize(count + 1);
+  for (size_t i = 0; i <= count; ++i) scratch->starts[i] = i * tokens;
+  size_t values = 0;
+  if (!CheckedMul(count * tokens, impl.model.d_model(), &values)) {
+    return Status(ErrorCode::kOutOfMemory, "a batch's rows exceed what can be addressed");
+  }
+  ENCORE_ASSIGN_OR_RETURN(float* const x, scratch->x.Get<float>(values));
+  const MutableView rows(x, Shape(count * tokens, impl.model.d_model()));
+  ENCORE_RETURN_IF_ERROR(impl.model.embeddings().Apply(scratch->pixels, impl.processor.values(),
+                                                       rows, &scratch->model.narrow, executor));
+  watch->Enter(&CallStats::layers);
+  ENCORE_ASSIGN_OR_RETURN(const size_t workspace,
+                          impl.model.encoder().WorkspaceBytes(
+                              {.tokens = count * tokens, .sequences = count}, executor.threads()));
+  if (workspace > scratch->workspace.size_bytes()) {
+    ENCORE_RETURN_IF_ERROR(scratch->workspace.Reserve(workspace));
+  }
+  return rows;
+}
+
+ImageBuffers BuffersOf(CallScratch* scratch) {
+  return {.workspace = scratch->workspace,
+          .states = &scratch->model.states,
+          .more = &scratch->gathered};
+}
+
+Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
+                    const EncodeSettings& settings, const ImageOptions& options,
+                    MutableView vectors) {
+  CallWatch watch(options);
+  watch.Begin(images.size());
+  const ScratchOfCall scratch(options.scratch, &impl.scratch);
+  ENCORE_RETURN_IF_ERROR(scratch.status());
+  const Executor& executor = options.executor;
+  const size_t tokens = impl.model.tokens();
+  const size_t most =
+      std::max<size_t>(1, BatchTokens(options.batch_tokens, executor.threads()) / tokens);
+  const size_t width = impl.model.width();
+  for (size_t begin = 0; begin < images.size(); begin += most) {
+    watch.Enter(&CallStats::tokenizing);
+    const size_t count = std::min(most, images.size() - begin);
+    watch.AddTokenized(count * tokens);
+    ENCORE_ASSIGN_OR_RETURN(
+        const MutableView x,
+        EmbedBatch(impl, {images.subspan(begin, count), begin}, &watch, scratch.get(), executor));
+    ENCORE_ASSIGN_OR_RETURN(float* const made, scratch->hidden.Get<float>(count * width));
+    ENCORE_RETURN_IF_ERROR(impl.model.Vectors(scratch->starts, x,
+                                              MutableView(made, Shape(count, width)),
+                                              BuffersOf(scratch.get()), executor));
+    watch.Enter(&CallStats::pooling);
+    scratch->order.resize(count);
+    std::iota(scratch->order.begin(), scratch->order.end(), begin);
+    ENCORE_RETURN_IF_ERROR(impl.after.Run({made, scratch->starts, scratch->order}, settings,
+                                          vectors, scratch.get(), executor));
+    watch.AddDone(count, count * tokens);
+    if (watch.WantsBytes()) watch.NoteBytes(scratch->size_bytes());
+  }
+  return {};
+}
+
+Result<EncodeSettings> SettingsOf(const ImageImpl& impl, const ImageOptions& options) {
+  return ResolveSettings(
+      impl.after, {options.normalize ? options.normalize : impl.normalize, options.dimensions},
+      impl.dimensions());
+}
+
+Result<PatchVectors> EncodePatchesOf(const ImageImpl& impl, const ImageView& image,
+                                     const ImageOptions& options) {
+  CallWatch watch(options);
+  if (options.dimensions > 0 || options.normalize.value_or(false)) {
+    return InvalidArgument(
+        "found dimensions or normalize; wanted neither, as these are for the "
+        "vectors of pictures");
+  }
+  watch.Begin(1);
+  const ScratchOfCall scratch(options.scratch, &impl.scratch);
+  ENCORE_RETURN_IF_ERROR(scratch.status());
+  watch.AddTokenized(impl.model.tokens());
+  ENCORE_ASSIGN_OR_RETURN(const MutableView x, EmbedBatch(impl, {std::span(&image, 1), 0}, &watch,
+                                                          scratch.get(), options.executor));
+  ENCORE_RETURN_IF_ERROR(
+      impl.model.States(scratch->starts, x, BuffersOf(scratch.get()), options.executor));
+  const PatchEmbeddings& embeddings = impl.model.embeddings();
+  PatchVectors result{.vectors = {},
+                      .first_patch = embeddings.rows_before(),
+                      .rows = embeddings.grid().rows,
+                      .columns = embeddings.grid().columns};
+  ENCORE_ASSIGN_OR_RETURN(result.vectors, Tensor::Create(DType::kF32, x.shape()));
+  std::copy_n(x.data(), x.dim(0) * x.dim(1), static_cast<float*>(result.vectors.data()));
+  watch.AddDone(1, x.dim(0));
+  return result;
+}
+
+}  // namespace
+}  // namespace internal
+
+Result<ImageEncoder> ImageEncoder::Open(const std::string& folder, const OpenOptions& options) {
+  return internal::Guarded("the model", [&]() -> Result<ImageEncoder> {
+    ENCORE_ASSIGN_OR_RETURN(std::shared_ptr<const Impl> impl,
+                            internal::OpenImages(folder, options));
+    return ImageEncoder(std::move(impl));
+  });
+}
+
+Status ImageEncoder::Encode(std::span<const ImageView> images, MutableView vectors,
+                            const ImageOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Status {
+    ENCORE_ASSIGN_OR_RETURN(const internal::EncodeSettings settings,
+                            internal::SettingsOf(*impl_, options));
+    ENCORE_RETURN_IF_ERROR(internal::CheckVectors(vectors, images.size(), settings.dimensions));
+    return internal::EncodeImages(*impl_, images, settings, options, vectors);
+  });
+}
+
+Result<Tensor> ImageEncoder::Encode(std::span<const ImageView> images,
+                                    const ImageOptions& options) const {
+  return internal::Guarded("the vectors", [&]() -> Result<Tensor> {
+    ENCORE_ASSIGN_OR_RETURN(const internal::EncodeSettings settings,
+                            internal::SettingsOf(*impl_, options));
+    ENCORE_ASSIGN_OR_RETURN(Tensor vectors,
+                            Tensor::Create(DType::kF32, Shape(images.size(), settings.dimensions)));
+    ENCORE_RETURN_IF_ERROR(
+        internal::EncodeImages(*impl_, images, settings, options, vectors.View<float>()));
+    return vectors;
+  });
+}
+
+Result<PatchVectors> ImageEncoder::EncodePatches(const ImageView& image,
+                                                 const ImageOptions& options) const {
+  return internal::Guarded("the vectors",
+                           [&] { return internal::EncodePatchesOf(*impl_, image, options); });
+}
+
+size_t ImageEncoder::dimensions() const { return impl_->dimensions(); }
+size_t ImageEncoder::max_dimensions() const { return impl_->after.width(); }
+size_t ImageEncoder::d_model() const { return impl_->model.d_model(); }
+size_t ImageEncoder::tokens() const { return impl_->model.tokens(); }
+size_t ImageEncoder::height() const { return impl_->processor.height(); }
+size_t ImageEncoder::width() const { return impl_->processor.width(); }
+const Encoder& ImageEncoder::encoder() const& { return impl_->model.encoder(); }
+void ImageEncoder::TrimMemory() const { impl_->scratch.Trim(); }
+ModelMemory ImageEncoder::Memory() const {
+  return {.mapped = impl_->model.encoder().mapped_bytes(),
+          .packed = impl_->model.packed_bytes() + impl_->after.packed_bytes(),
+          .scratch = impl_->scratch.idle_bytes()};
+}
+const std::vector<Decision>& ImageEncoder::Describe() const& { return impl_->decisions; }
+
+}  // namespace encore

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the tiny folders of tests/data/vision with transformers, and what transformers computes
+from them in float64 on the pixels of its processors on Pillow. tests/text/image_encoder_test.cc
+runs encore on them. Needs torch, transformers, torchvision and Pillow, from PyPI.
+
+Every tensor is random, as in make_model_fixtures.py. expected.safetensors has `vectors`, a row for
+each of PICTURES, and `states`, the last ones of the first picture.
+
+  tests/make/make_vision_folders.py [FOLDER [NAME ...]]   default: all of tests/data/vision
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import sys
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import numpy as np
+import torch
+import transformers
+from safetensors.numpy import load_file, save_file
+from transformers.image_transforms import convert_to_rgb
+
+from made_files import require
+from make_image_fixtures import VERSIONS, picture, pillow_image
+from make_model_fixtures import randomise
+from model_fixture_families import write_config
+
+# Seed, height, width and channels: wide, tall, tiny, large, of the very size, grey, of few colours,
+# with alpha, and turned. tests/text/image_encoder_test.cc has the same.
+PICTURES = [(1, 30, 91, 3), (4, 80, 21, 3), (3, 2, 3, 3), (6, 301, 257, 3), (9, 32, 32, 3),
+            (7, 50, 41, 1), (5, 45, 64, 3), (10, 37, 33, 4), (12, 64, 45, 3)]
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 32,
+         "patch_size": 8}
+INNER = {**SIZES, "intermediate_size": 37}
+TEXT = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
+        "vocab_size": 8, "max_position_embeddings": 8, "bos_token_id": 1, "eos_token_id": 2,
+        "pad_token_id": 0}
+SQUARE = {"size": {"height": 32, "width": 32}}
+CROPPED = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
+
+
+@dataclass
+class Case:
+    name: str
+    kind: str  # the class of transformers
+    processor: str  # the start of the class on Pillow
+    sizes: dict
+    settings: dict = field(default_factory=dict)  # of the processor
+    dtype: torch.dtype = torch.float16
+    whole: bool = False  # with a text side
+    reference: str = ""  # the class that computes, where it is another
+    publish: Callable = None  # makes the folder what published ones are
+
+
+def unprefixed(folder):
+    """As files of the base class alone."""
+    path = folder / "model.safetensors"
+    tensors = load_file(path)
+    save_file({re.sub(r"^(vit|vision_model|dinov2)\.", "", k): v for k, v in tensors.items()}, path,
+              {"format": "pt"})
+
+
+def sentence_folder(folder):
+    """As sentence-transformers' clip-ViT-B-32, and with a normalization behind."""
+    inner = folder / "0_CLIPModel"
+    inner.mkdir()
+    for file in list(folder.glob("*.json")) + [folder / "model.safetensors"]:
+        shutil.move(file, inner / file.name)
+    modules = [("0_CLIPModel", "CLIPModel"), ("1_Normalize", "Normalize")]
+    (folder / "modules.json").write_text(json.dumps(
+        [{"idx": i, "name": str(i), "path": path, "type": "sentence_transformers.models." + kind}
+         for i, (path, kind) in enumerate(modules)], indent=2) + "\n")
+
+
+CLIP = {**INNER, "projection_dim": 24}
+CASES = [
+    Case("clip", "CLIPModel", "CLIP", CLIP, CROPPED, whole=True, dtype=torch.bfloat16),
+    Case("clip_sentence", "CLIPModel", "CLIP", {**CLIP, "hidden_act": "gelu"}, CROPPED, whole=True,
+         publish=sentence_folder),
+    Case("clip_vision", "CLIPVisionModel", "CLIP", CLIP, CROPPED, publish=unprefixed),
+    Case("clip_projection", "CLIPVisionModelWithProjection", "CLIP",
+         {**CLIP, "layer_norm_eps": 0.03}, {**CROPPED, "crop_size": {"height": 40, "width": 24}}),
+    Case("siglip", "SiglipModel", "Siglip", INNER, SQUARE, whole=True),
+    Case("siglip_vision", "SiglipVisionModel", "Siglip", {**INNER, "num_attention_heads": 2},
+         {"size": {"height": 24, "width": 48}}, dtype=torch.float32),
+    Case("vit", "ViTModel", "ViT", INNER, SQUARE),
+    Case("vit_pooler", "ViTModel", "ViT", {**INNER, "pooler_output_size": 20, "qkv_bias": False,
+                                           "pooler_act": "gelu", "hidden_act": "relu"},
+         {"size": {"height": 48, "width": 40}}, publish=unprefixed),
+    Case("vit_classifier", "ViTForImageClassification", "ViT", INNER, SQUARE,
+         reference="ViTModel"),
+    Case("deit", "DeiTModel", "DeiT", INNER, {**CROPPED, "size": {"height": 36, "width": 36}}),
+    Case("deit_classifier", "DeiTForImageClassificationWithTeacher", "DeiT", INNER,
+         {"do_center_crop": False, "size": {"height": 48, "width": 56}}, reference="DeiTModel"),
+    Case("dinov2", "Dinov2Model", "Bit", {**SIZES, "mlp_ratio": 2}, CROPPED),
+    Case("dinov2_gated", "Dinov2ForImageClassification", "Bit",
+         {**SIZES, "use_swiglu_ffn": True, "image_size": 56}, CROPPED, reference="Dinov2Model"),
+    Case("dinov2_registers", "Dinov2WithRegistersModel", "Bit",
+         {**SIZES, "num_register_tokens": 3, "image_size": 72},
+         {**CROPPED, "crop_size": {"height": 40, "width": 24}}),
+    Case("dinov2_registers_up", "Dinov2WithRegistersModel", "Bit",
+         {**SIZES, "use_swiglu_ffn": True, "qkv_bias": False, "mlp_ratio": 3},
+         {"size": {"shortest_edge": 50}, "crop_size": {"height": 48, "width": 56}}),
+]
+
+
+def build(case):
+    kind = getattr(transformers, case.kind)
+    if not case.whole:
+        return kind(kind.config_class(**case.sizes)).eval()
+    top = {"projection_dim": case.sizes["projection_dim"]} if "CLIP" in case.kind else {}
+    return kind(kind.config_class(text_config=TEXT, vision_config=case.sizes, **top)).eval()
+
+
+def run(model, case, pixels):
+    """The vectors and the last states. Classifiers have no pooler: the first row counts."""
+    base = model
+    more = {}
+    if not case.kind.startswith("Dinov2"):
+        more["interpolate_pos_encoding"] = True
+    if case.whole:
+        out = model.get_image_features(pixel_values=pixels, **more)
+    else:
+        if case.reference:
+            base = getattr(model, model.base_model_prefix)
+        out = base(pixel_values=pixels, **more)
+    vectors = getattr(out, "image_embeds", None)
+    if vectors is None:
+        vectors = getattr(out, "pooler_output", None)
+    if vectors is None:
+        vectors = out.last_hidden_state[:, 0]
+    if case.publish is sentence_folder:
+        vectors = torch.nn.functional.normalize(vectors, dim=-1)
+    return vectors.double().numpy(), out.last_hidden_state.double().numpy()
+
+
+def process(processor):
+    images = [convert_to_rgb(pillow_image(picture(*p))) for p in PICTURES]
+    return torch.stack([processor(image, return_tensors="pt")["pixel_values"][0]
+                        for image in images])
+
+
+def generate(root, names):
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    for case in CASES:
+        if names and case.name not in names:
+            continue
+        folder = root / case.name
+        shutil.rmtree(folder, ignore_errors=True)
+        model = build(case)
+        randomise(model, np.random.RandomState(zlib.crc32(case.name.encode())), case.dtype)
+        processor = getattr(transformers, case.processor + "ImageProcessorPil")(**case.settings)
+        pixels = process(processor)
+        with torch.no_grad():
+            vectors, states = run(model.double(), case, pixels.double())
+            single, _ = run(model.float(), case, pixels)
+        worst = np.abs(single - vectors).max() / np.abs(vectors).max()
+        model.to(case.dtype).save_pretrained(folder)
+        processor.save_pretrained(folder)
+        if case.publish:
+            case.publish(folder)
+        save_file({"vectors": np.ascontiguousarray(vectors),
+                   "states": np.ascontiguousarray(states[0])}, folder / "expected.safetensors")
+        for file in folder.rglob("*"):
+            if file.is_file():
+                file.chmod(0o644)
+        size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+        print(f"{case.name:20} {size:7} bytes, {vectors.shape}, f32 differs by {worst:.1e}")
+
+
+if __name__ == "__main__":
+    require({**VERSIONS, "torch": "2.15.0"})
+    here = pathlib.Path(__file__).resolve().parents[2]
+    generate(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here / "tests" / "data" / "vision",
+             sys.argv[2:])

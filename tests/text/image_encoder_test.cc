@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The folders of tests/data/vision against transformers in float64, on nine kinds of pictures; the
+// published bits of each on every SIMD target with FMA; and the same bits whatever the batch, the
+// order, the threads and the precision.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "encore/image_encoder.h"
+#include "encore/safetensors.h"
+#include "encore/thread_pool.h"
+#include "reference/accuracy.h"
+#include "reference/drawn.h"
+#include "tests/support/compare.h"
+#include "tests/support/drawn_picture.h"
+#include "tests/support/model_folder.h"
+#include "tests/support/sanitizers.h"
+#include "tests/support/targets.h"
+
+namespace encore::pictures {
+namespace {
+
+using nlohmann::json;
+
+const std::string kVision = ENCORE_TEST_DATA_DIR "/vision/";
+// Of the largest magnitude.
+constexpr double kTolerance = 2e-6;
+
+// Wide, tall, tiny, large, of the very size, grey, of few colours, with alpha, and turned: as
+// make_vision_folders.py draws them.
+const std::vector<DrawnPicture>& Pictures() {
+  static const auto* const pictures = new std::vector<DrawnPicture>{
+      {1, 30, 91, 3}, {4, 80, 21, 3}, {3, 2, 3, 3},    {6, 301, 257, 3}, {9, 32, 32, 3},
+      {7, 50, 41, 1}, {5, 45, 64, 3}, {10, 37, 33, 4}, {12, 64, 45, 3}};
+  return *pictures;
+}
+
+std::vector<ImageView> Views() {
+  std::vector<ImageView> views;
+  for (const DrawnPicture& picture : Pictures()) views.push_back(picture.View());
+  return views;
+}
+
+std::vector<float> Floats(const Tensor& found) {
+  const auto* data = static_cast<const float*>(found.data());
+  return {data, data + found.size_bytes() / sizeof(float)};
+}
+
+std::vector<float> Floats(const Result<Tensor>& found) {
+  EXPECT_TRUE(found.ok()) << found.status().message();
+  return found.ok() ? Floats(*found) : std::vector<float>();
+}
+
+// Of found against expected, relative to the largest magnitude.
+double LargestDifference(const std::vector<float>& found, const std::vector<double>& expected) {
+  EXPECT_EQ(found.size(), expected.size());
+  double largest = 0;
+  double worst = 0;
+  for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
+    largest = std::max(largest, std::fabs(expected[i]));
+    worst = std::max(worst, std::fabs(static_cast<double>(found[i]) - expected[i]));
+  }
+  return worst / largest;
+}
+
+struct VisionCase {
+  const char* folder;
+  uint64_t hash;  // of the vectors: what GiveThePublishedBits prints when they differ
+};
+
+class ImageEncoders : public testing::TestWithParam<VisionCase> {
+ protected:
+  std::string path() const { return kVision + GetParam().folder; }
+  ImageEncoder Open(const OpenOptions& options = {}) const {
+    return Taken(ImageEncoder::Open(path(), options));
+  }
+  std::vector<double> Expected(const std::string& name) const {
+    const SafetensorsFile file = Taken(SafetensorsFile::Open(path() + "/expected.safetensors"));
+    const Tensor tensor = Taken(file.Read(name));
+    const auto* data = static_cast<const double*>(tensor.data());
+    return {data, data + tensor.size_bytes() / sizeof(double)};
+  }
+};
+
+TEST_P(ImageEncoders, GiveWhatTransformersGives) {
+  if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
+  const ImageEncoder model = Open();
+  const std::vector<float> found = Floats(model.Encode(Views()));
+  ASSERT_EQ(found.size(), Pictures().size() * model.dimensions());
+  const double of_vectors = LargestDifference(found, Expected("vectors"));
+  const PatchVectors patches = Taken(model.EncodePatches(Views()[0]));
+  EXPECT_EQ(patches.first_patch + patches.rows * patches.columns, model.tokens());
+  const double of_states = LargestDifference(Floats(patches.vectors), Expected("states"));
+  std::printf("%-20s largest differences %.1e of vectors, %.1e of states\n", GetParam().folder,
+              of_vectors, of_states);
+  EXPECT_LE(of_vectors, kTolerance);
+  EXPECT_LE(of_states, kTolerance);
+}
+
+TEST_P(ImageEncoders, GiveThePublishedBits) {
+  ForEachTarget([&](const std::string& target) {
+    if (!reference::TargetHasFma(target)) return;
+    const uint64_t hash = HashBits(Floats(Open().Encode(Views())));
+    EXPECT_EQ(hash, GetParam().hash) << GetParam().folder << " gave 0x" << std::hex << hash;
+  });
+}
+
+TEST_P(ImageEncoders, GiveTheSameBitsWhateverTheBatch) {
+  if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
+  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 3}));
+  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+    SCOPED_TRACE(PrecisionName(precision));
+    const ImageEncoder model = Open({.precision = precision});
+    const size_t width = model.dimensions();
+    std::vector<ImageView> views = Views();
+    const std::vector<float> all = Floats(model.Encode(views));
+    EXPECT_TRUE(SameBits(
+        Floats(model.Encode(views, {.executor = pool.executor(), .batch_tokens = 40})), all));
+    std::reverse(views.begin(), views.end());
+    const std::vector<float> turned =
+        Floats(model.Encode(views, {.executor = pool.executor(), .batch_tokens = 1}));
+    ASSERT_EQ(turned.size(), views.size() * width);
+    for (size_t i = 0; i < views.size(); ++i) {
+      EXPECT_TRUE(SameBits(std::span(all).subspan(i * width, width),
+                           std::span(turned).subspan((views.size() - 1 - i) * width, width)))
+          << i;
+    }
+  }
+}
+
+// More patches than are taken at once, the last of them in the middle of a picture of 15.
+TEST(ImageEncoderCalls, ManyPicturesInABatchHaveTheBitsOfFew) {
+  const ImageEncoder model = Taken(ImageEncoder::Open(kVision + "dinov2_registers"));
+  const std::vector<float> few = Floats(model.Encode(Views()));
+  std::vector<ImageView> views;
+  for (int i = 0; i < 5; ++i) {
+    for (const ImageView& view : Views()) views.push_back(view);
+  }
+  const std::vector<float> many = Floats(model.Encode(views, {.batch_tokens = 100000}));
+  ASSERT_EQ(many.size(), 5 * few.size());
+  for (size_t i = 0; i < 5; ++i) {
+    EXPECT_TRUE(SameBits(std::span(many).subspan(i * few.size(), few.size()), few)) << i;
+  }
+}
+
+constexpr VisionCase kCases[] = {
+    {"clip", 0x774c98ac9ce2b157},
+    {"clip_sentence", 0xad0a56786d1dbf0e},
+    {"clip_vision", 0x5264a7b403419c8f},
+    {"clip_projection", 0xd6997f77280a4a3f},
+    {"siglip", 0x5c94a5c82474a99d},
+    {"siglip_vision", 0xbe844da36dc1306b},
+    {"vit", 0x855e1f927628079d},
+    {"vit_pooler", 0x8ca17451ac416f16},
+    {"vit_classifier", 0xd024ff082de073d1},
+    {"deit", 0x2d79fc2fb5114ea8},
+    {"deit_classifier", 0x81cf9da7d4415fbd},
+    {"dinov2", 0xf15800a9e424e123},
+    {"dinov2_gated", 0x53f485deb1dda92c},
+    {"dinov2_registers", 0x6a9fedacbc688c3f},
+    {"dinov2_registers_up", 0xca78ad2011d06ebc},
+};
+INSTANTIATE_TEST_SUITE_P(All, ImageEncoders, testing::ValuesIn(kCases),
+                         [](const auto& test) { return std::string(test.param.folder); });
+
+// ---- What is refused, and what is noted.
+
+std::string ErrorOf(const ModelFolder& folder, const OpenOptions& options = {}) {
+  const Result<ImageEncoder> model = ImageEncoder::Open(folder.File(""), options);
+  EXPECT_FALSE(model.ok());
+  return model.ok() ? "" : std::string(model.status().message());
+}
+
+bool Has(const std::string& text, const std::string& word) {
+  return text.find(word) != std::string::npos;
+}
+
+TEST(ImageEncoderFolders, KeysThatChangeTheResultAreRefusedByName) {
+  struct Key {
+    const char* folder;
+    const char* key;
+    json value;
+  };
+  const Key keys[] = {
+      {"vit", "num_channels", 1},
+      {"vit", "image_size", json::array({32, 40})},
+      {"vit", "patch_size", 0},
+      {"vit", "patch_size", 4096},
+      {"vit", "image_size", 7},
+      {"vit", "pooler_act", "wave"},
+      {"vit", "mlp_ratio", 3},
+      {"vit", "num_register_tokens", 2},
+      {"vit", "vocab_size", 30},
+      {"vit", "hidden_act", "wave"},
+      {"siglip_vision", "vision_use_head", false},
+      {"dinov2", "mlp_ratio", -1},
+      {"dinov2_registers", "num_register_tokens", 4},
+      {"clip_vision", "num_hidden_layers", 3},
+  };
+  for (const Key& key : keys) {
+    SCOPED_TRACE(key.key);
+    const ModelFolder folder(kVision + key.folder);
+    folder.SetKey(key.key, key.value);
+    const std::string error = ErrorOf(folder);
+    const bool of_tensor = Has(error, "register_tokens") || Has(error, "encoder.layers.2");
+    EXPECT_TRUE(Has(error, key.key) || of_tensor) << error;
+  }
+}
+
+TEST(ImageEncoderFolders, ModelsOfTextsAndOthersAreNamed) {
+  const ModelFolder text(kModels + "bert");
+  text.Write("preprocessor_config.json", json{{"image_processor_type", "ViTImageProcessor"},
+                                              {"size", {{"height", 32}, {"width", 32}}}}
+                                             .dump());
+  EXPECT_TRUE(Has(ErrorOf(text), "TextEncoder opens them"));
+  const ModelFolder vit(kVision + "vit");
+  const Result<TextEncoder> opened = TextEncoder::Open(vit.File(""));
+  ASSERT_FALSE(opened.ok());
+  EXPECT_TRUE(Has(std::string(opened.status().message()), "ImageEncoder opens them"));
+  vit.SetKey("model_type", "siglip2");
+  EXPECT_TRUE(Has(ErrorOf(vit), "siglip2"));
+  const ModelFolder none(kVision + "vit");
+  none.Remove("preprocessor_config.json");
+  EXPECT_TRUE(Has(ErrorOf(none), "preprocessor_config.json"));
+  EXPECT_TRUE(Has(ErrorOf(ModelFolder(kVision + "vit"), {.max_length = 7}), "max_length"));
+}
+
+TEST(ImageEncoderFolders, ATensorOfAnotherShapeIsNamed) {
+  const ModelFolder folder(kVision + "deit");
+  folder.SetKey("image_size", 40);
+  EXPECT_TRUE(Has(ErrorOf(folder), "embeddings.position_embeddings")) << ErrorOf(folder);
+  const ModelFolder clip(kVision + "clip");
+  clip.ChangeWeights(
+      [](const SafetensorsEntry& e) { return e.name != "visual_projection.weight"; });
+  EXPECT_TRUE(Has(ErrorOf(clip), "visual_projection.weight"));
+}
+
+TEST(ImageEncoderFolders, APictureAtFaultIsNamed) {
+  const ImageEncoder model = Taken(ImageEncoder::Open(kVision + "vit"));
+  std::vector<ImageView> views = Views();
+  views[4].channels = 2;
+  const Status status = model.Encode(views).status();
+  EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(Has(std::string(status.message()), "image 4")) << status.message();
+  EXPECT_EQ(model.Encode({}).value().size_bytes(), 0u);
+  EXPECT_EQ(model.Encode(Views(), {.dimensions = 33}).status().code(), ErrorCode::kInvalidArgument);
+}
+
+// The first columns, made of length 1 after the cut; and what a call reports.
+TEST(ImageEncoderCalls, CutNormalizeAndReport) {
+  const ImageEncoder model = Taken(ImageEncoder::Open(kVision + "clip"));
+  CallStats stats;
+  size_t done = 0;
+  const std::vector<float> found =
+      Floats(model.Encode(Views(), {.normalize = true,
+                                    .dimensions = 5,
+                                    .batch_tokens = 34,
+                                    .stats = &stats,
+                                    .progress = [&](const CallProgress& p) { done = p.texts; }}));
+  ASSERT_EQ(found.size(), 9u * 5u);
+  double squares = 0;
+  for (size_t c = 0; c < 5; ++c) squares += static_cast<double>(found[c]) * found[c];
+  EXPECT_NEAR(squares, 1, 1e-6);
+  EXPECT_EQ(stats.texts, 9u);
+  EXPECT_EQ(stats.tokens, 9u * model.tokens());
+  EXPECT_EQ(done, 9u);
+}
+
+// A cache has the layers of pictures beside those of texts, and gives the same bits.
+TEST(ImageEncoderCalls, TheCacheGivesTheSameBits) {
+  const TemporaryFolder cache;
+  const OpenOptions options{.cache = cache.path()};
+  const std::vector<float> expected =
+      Floats(Taken(ImageEncoder::Open(kVision + "clip")).Encode(Views()));
+  for (int i = 0; i < 2; ++i) {
+    const ImageEncoder model = Taken(ImageEncoder::Open(kVision + "clip", options));
+    EXPECT_TRUE(SameBits(Floats(model.Encode(Views())), expected));
+    ASSERT_TRUE(TextEncoder::Open(kVision + "clip", options).ok());
+  }
+}
+
+}  // namespace
+}  // namespace encore::pictures

@@ -11,19 +11,22 @@ namespace encore::fuzz {
 
 std::span<const Target> Targets() {
   static constexpr Target kTargets[] = {
-      {"json", RunJson},
-      {"safetensors", RunSafetensors},
-      {"tokenizer_json", RunTokenizerJson},
-      {"vocab", RunVocab},
-      {"spiece", RunSpiece},
-      {"texts", RunTexts},
-      {"folder", RunFolder},
-      {"heads", RunHeads},
-      {"torch_file", RunTorchFile},
-      {"image_processor", RunImageProcessor},
-      {"weights", RunWeights},
-      {"encoder", RunEncoder},
-      {"operations", RunOperations},
+    {"json", RunJson},
+    {"safetensors", RunSafetensors},
+    {"tokenizer_json", RunTokenizerJson},
+    {"vocab", RunVocab},
+    {"spiece", RunSpiece},
+    {"texts", RunTexts},
+    {"folder", RunFolder},
+    {"heads", RunHeads},
+    {"torch_file", RunTorchFile},
+    {"image_processor", RunImageProcessor},
+    {"weights", RunWeights},
+    {"encoder", RunEncoder},
+    {"operations", RunOperations},
+#if ENCORE_HAVE_SERVER
+    {"serve", RunServe},
+#endif
   };
   return kTargets;
 }

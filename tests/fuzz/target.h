@@ -39,6 +39,7 @@ void RunHeads(std::string_view input);
 void RunWeights(std::string_view input);
 void RunEncoder(std::string_view input);
 void RunOperations(std::string_view input);
+void RunServe(std::string_view input);  // where there is Boost, ENCORE_HAVE_SERVER
 
 // Ends the process with the place and what should have held.
 #define ENCORE_FUZZ_CHECK(condition, ...)                                             \

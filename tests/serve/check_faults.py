@@ -10,8 +10,10 @@ import concurrent.futures
 import contextlib
 import http.client
 import json
+import os
 import pathlib
 import random
+import resource
 import signal
 import socket
 import struct
@@ -59,7 +61,7 @@ class FaultsTest(ServerTest):
         for data, status in ((b"hello\r\n\r\n", 400), (head + b"Content-Length: x\r\n\r\n", 400),
                              (head + b"Content-Length: 100000000\r\n\r\n", 413),
                              (head + b"X: " + b"y" * 100000 + b"\r\n\r\n", 431),
-                             (head + b"X: y\r\n" * 100000, 431)):
+                             (head + b"X: y\r\n" * 1000000, 431)):
             connection = socket.create_connection(("127.0.0.1", self.server.port), PATIENCE)
             with contextlib.suppress(ConnectionError):
                 connection.sendall(data)
@@ -69,6 +71,42 @@ class FaultsTest(ServerTest):
     def test_a_body_that_is_too_large_has_an_answer(self):
         status, _ = self.server.ask("/v1/embeddings", "x" * (9 << 20))
         self.assertEqual(status, 413)
+
+    def test_100_mb_that_come_all_the_same(self):
+        head = b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\n"
+        before = self.memory()
+        for length, piece in ((b"Content-Length: 100000000\r\n\r\n", b"x" * 100000),
+                              (b"Transfer-Encoding: chunked\r\n\r\n",
+                               b"186a0\r\n" + b"x" * 100000 + b"\r\n")):
+            connection = self.server.raw(head + length)
+            with contextlib.suppress(ConnectionError):
+                for _ in range(1000):
+                    connection.sendall(piece)
+            # A client that sends on may lose the answer, and no other does.
+            self.assertRegex(answer_of(connection), r"^$|^HTTP/1.1 413")
+        self.assertLess(self.memory(), before + (32 << 20))
+
+    def memory(self):
+        text = self.server.ask("/metrics")[1]
+        return int(float(text.split("\nprocess_resident_memory_bytes ")[1].split()[0]))
+
+    def test_deep_json(self):
+        for body in ("[" * 5000000, '{"input":' * 500000, '{"input": "' + "[" * 1000 + '"}'):
+            status, answer = self.server.ask("/v1/embeddings", body)
+            self.assertIn("error", answer)
+            self.assertEqual(status, 400)
+
+    def test_false_content_length(self):
+        body = json.dumps({"model": "minilm", "input": "the cat"}).encode()
+        head = b"POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+        # What is left is no request.
+        text = answer_of(self.server.raw(head % (len(body) - 5) + body + b"\r\n\r\n"))
+        self.assertEqual(text.count("HTTP/1.1 400"), 2)
+        connection = self.server.raw(head % (len(body) + 5) + body)
+        connection.shutdown(socket.SHUT_WR)
+        self.assertEqual(answer_of(connection), "")
+        text = answer_of(self.server.raw(head[:-4] % len(body) + b"\r\nContent-Length: 3\r\n\r\n"))
+        self.assertTrue(text.startswith("HTTP/1.1 400"), text)
 
     # ---- Many at once ----------------------------------------------------------------------------
 
@@ -184,6 +222,75 @@ class FaultsTest(ServerTest):
             self.assertEqual(ended, 10)
             for connection in idle:
                 connection.close()
+
+    def test_a_byte_now_and_then(self):
+        with self.another("--model", self.base, "--request-seconds", 1) as server:
+            for data in (b"POST /v1/embeddings HTTP/1.1\r\nHost: ",
+                         b"POST /v1/embeddings HTTP/1.1\r\nContent-Length: 10000\r\n\r\n"):
+                connection = server.raw(data)
+                connection.settimeout(0.02)
+                until = time.monotonic() + PATIENCE
+                with contextlib.suppress(ConnectionError):
+                    while time.monotonic() < until:
+                        connection.sendall(b"x")
+                        with contextlib.suppress(TimeoutError):
+                            if connection.recv(1) == b"":
+                                break
+                self.assertLess(time.monotonic(), until, "a slow client is never ended")
+                connection.close()
+            self.assertEqual(server.ask("/health")[0], 200)
+
+    def test_file_descriptors_run_out(self):
+        def few():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (24, 24))
+
+        with self.another("--model", self.base, "--log", "none", preexec_fn=few) as server:
+            idle = [server.raw(b"") for _ in range(60)]  # the system takes them
+            waiting = [server.raw(b"GET /health HTTP/1.1\r\nConnection: close\r\n\r\n")
+                       for _ in range(10)]
+            for connection in idle:
+                connection.close()
+            for connection in waiting:
+                self.assertTrue(answer_of(connection).startswith("HTTP/1.1 200"))
+            self.assertEqual(server.ask("/v1/embeddings", {"input": "the cat"})[0], 200)
+
+    def test_memory_runs_out(self):
+        if self.fail_malloc is None:
+            self.skipTest("there is no --fail-malloc")
+        texts = some_texts(40, 13)
+        wanted = self.vectors(texts)
+        requests = [("/v1/embeddings", {"model": "minilm", "input": texts}),
+                    ("/v1/embeddings", {"model": "minilm", "input": "the cat"}),
+                    ("/rerank", {"query": "the cat", "texts": texts}),
+                    ("/predict", {"inputs": "the cat", "model": "classify"}),
+                    ("/embed_sparse", {"inputs": texts}), ("/embed_all", {"inputs": texts}),
+                    ("/tokenize", {"inputs": texts}), ("/v1/embeddings", "{"), ("/info", None),
+                    ("/metrics", None), ("/health", None)]
+        failed = 0
+        for every in (11, 50, 211):
+            environment = {**os.environ, "LD_PRELOAD": str(self.fail_malloc),
+                           "ENCORE_FAIL_EVERY": str(every)}
+            with self.another(*self.models, "--log", "none", "--idle-seconds", "2",
+                              "--request-seconds", "2", env=environment) as server:
+                good = [server.ask(*request) for request in requests]
+                server.process.send_signal(signal.SIGUSR2)
+                for round_ in range(10):
+                    for request, (status, answer) in zip(requests, good, strict=True):
+                        try:
+                            found, other = server.ask(*request)
+                        except (OSError, http.client.HTTPException):
+                            failed += 1  # a connection that had no memory
+                            continue
+                        if found == status:
+                            same = request[0] == "/metrics" or answer == other
+                            self.assertTrue(same, (every, round_, request[0]))
+                        else:
+                            failed += 1
+                            self.assertEqual((found, "error" in other), (503, True), other)
+                server.process.send_signal(signal.SIGUSR2)
+                answer = server.ask(*requests[0])[1]
+                self.assertEqual([as_f32(entry["embedding"]) for entry in answer["data"]], wanted)
+        self.assertGreater(failed, 0)
 
     def test_sigterm_loses_no_request(self):
         texts = some_texts(40, 8)

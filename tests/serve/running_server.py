@@ -44,9 +44,10 @@ def as_f32(numbers):
 class Server:
     """A running `encore serve`, on a port of its own."""
 
-    def __init__(self, encore, *options):
+    def __init__(self, encore, *options, **how):
         self.process = subprocess.Popen([encore, "serve", "--port", "0", *map(str, options)],
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        **how)
         self.log = []
         self.retry_after = None  # the last that there was
         self.reader = threading.Thread(target=lambda: self.log.extend(self.process.stderr))
@@ -147,8 +148,8 @@ class ServerTest(unittest.TestCase):
         return answer
 
     @contextlib.contextmanager
-    def another(self, *options, status=0):
-        server = Server(self.encore, *options)
+    def another(self, *options, status=0, **how):
+        server = Server(self.encore, *options, **how)
         try:
             yield server
         finally:
@@ -161,8 +162,10 @@ def main(test):
     parser.add_argument("--encore", type=pathlib.Path, required=True)
     parser.add_argument("--root", type=pathlib.Path, required=True)
     parser.add_argument("--rounds", type=int, default=4, help="of SIGTERM")
+    parser.add_argument("--fail-malloc", type=pathlib.Path, help="what fail_malloc.c became")
     arguments, rest = parser.parse_known_args()
     test.encore = arguments.encore.resolve()
     test.root = arguments.root.resolve()
     test.rounds = arguments.rounds
+    test.fail_malloc = arguments.fail_malloc and arguments.fail_malloc.resolve()
     unittest.main(argv=[sys.argv[0], *rest])

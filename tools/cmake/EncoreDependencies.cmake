@@ -42,7 +42,7 @@ if(ENCORE_BUILD_BENCHMARKS)
 endif()
 
 # Part of the toolchain, so never fetched. Tests and tools start threads of their own.
-if(ENCORE_BUILD_TESTS OR ENCORE_BUILD_TOOLS OR ENCORE_BUILD_BENCHMARKS)
+if(ENCORE_BUILD_TESTS OR ENCORE_BUILD_TOOLS OR ENCORE_BUILD_BENCHMARKS OR ENCORE_BUILD_FUZZERS)
   find_package(Threads REQUIRED)
 endif()
 

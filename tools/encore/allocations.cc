@@ -15,18 +15,25 @@
 
 namespace {
 
-void* Counted(void* memory) {
+template <typename Allocate>
+void* Counted(const Allocate& allocate) {
   encore::bench::allocations_made.fetch_add(1, std::memory_order_relaxed);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
+  for (;;) {
+    if (void* const memory = allocate()) return memory;
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+  }
 }
 
 }  // namespace
 
-void* operator new(size_t n) { return Counted(std::malloc(n == 0 ? 1 : n)); }
+void* operator new(size_t n) {
+  return Counted([n] { return std::malloc(n == 0 ? 1 : n); });
+}
 void* operator new(size_t n, std::align_val_t alignment) {
   const auto a = static_cast<size_t>(alignment);
-  return Counted(std::aligned_alloc(a, (n + a - 1) / a * a));
+  return Counted([n, a] { return std::aligned_alloc(a, (n + a - 1) / a * a); });
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }

@@ -38,17 +38,18 @@ struct HttpServer::Impl {
 
   void Accept() {
     acceptor.async_accept([this](const IoError& error, Socket socket) {
-      if (!error) Begin(std::move(socket));  // also one that was accepted as the server ended
-      if (!acceptor.is_open()) return;
-      if (!error) {
-        Accept();
-        return;
+      if (acceptor.is_open()) {
+        error ? AcceptLater() : Accept();
       }
-      // No file descriptors, mostly: they come back as connections end.
-      timer.expires_after(std::chrono::milliseconds(50));
-      timer.async_wait([this](const IoError& ended) {
-        if (!ended && acceptor.is_open()) Accept();
-      });
+      if (!error) Begin(std::move(socket));  // also one that was accepted as the server ended
+    });
+  }
+
+  // After there were no file descriptors, mostly: they come back as connections end.
+  void AcceptLater() {
+    timer.expires_after(std::chrono::milliseconds(50));
+    timer.async_wait([this](const IoError& ended) {
+      if (!ended && acceptor.is_open()) Accept();
     });
   }
 
@@ -145,7 +146,7 @@ bool HttpServer::Run(Service* service) {
     try {
       impl_->shared.io.run();
     } catch (const std::exception&) {
-      continue;  // no memory: the connection that wanted it has ended
+      continue;  // what it was about ends by its timer
     }
   }
   return impl_->complete;

@@ -233,12 +233,7 @@ class Session : public std::enable_shared_from_this<Session> {
       });
     };
     if (buffer_.size() == 0 && !reading_) ReadPiece();
-    const CallPtr call = call_;
-    try {
-      shared_->service->Handle(call);
-    } catch (const std::exception&) {
-      call->Reply(ErrorResponse(call->route->interface, ApiError(503, "out of memory")));
-    }
+    shared_->service->Handle(CallPtr(call_));
   }
 
   // A request that cannot be read, or a client that has gone.

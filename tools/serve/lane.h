@@ -12,6 +12,8 @@
 #include <thread>
 #include <utility>
 
+#include "tools/serve/memory.h"
+
 namespace encore::serve {
 
 class Lane {
@@ -36,6 +38,7 @@ class Lane {
 
  private:
   void Run() {
+    const MemoryScope scope(NoMemory::kWait);
     for (;;) {
       std::unique_lock lock(mutex_);
       wake_.wait(lock, [this] { return !tasks_.empty(); });

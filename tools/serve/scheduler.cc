@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tools/serve/compute.h"
+#include "tools/serve/memory.h"
 
 namespace encore::serve {
 namespace {
@@ -33,6 +34,7 @@ double SecondsSince(Clock::time_point start) {
 // What encore::text does not catch: memory for this program's own copies.
 Status ComputeCaught(const Batch& batch) {
   try {
+    const MemoryScope scope(NoMemory::kThrow);
     return ComputeBatch(batch);
   } catch (const std::bad_alloc&) {
     return Status(ErrorCode::kOutOfMemory, "out of memory");
@@ -81,6 +83,7 @@ Scheduler::~Scheduler() {
 }
 
 bool Scheduler::Submit(const std::shared_ptr<Work>& work) {
+  const MemoryScope scope(NoMemory::kWait);
   {
     const std::lock_guard lock(mutex_);
     if (queued_ + work->all_tokens > queue_tokens_) return false;
@@ -95,6 +98,7 @@ bool Scheduler::Submit(const std::shared_ptr<Work>& work) {
 }
 
 void Scheduler::Cancel(const std::shared_ptr<Work>& work) {
+  const MemoryScope scope(NoMemory::kWait);
   {
     const std::lock_guard lock(mutex_);
     if (work->cancelled) return;
@@ -241,6 +245,7 @@ Scheduler::WorkList Scheduler::Settle(const Batch& batch, const std::vector<Stat
 }
 
 void Scheduler::Run() {
+  const MemoryScope scope(NoMemory::kWait);
   std::unique_lock lock(mutex_);
   for (;;) {
     wake_.wait(lock, [this] { return stop_ || CanTakeShort() || CanTakeLong(); });

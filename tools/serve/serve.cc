@@ -10,6 +10,7 @@
 #include "encore/thread_pool.h"
 #include "tools/serve/api_keys.h"
 #include "tools/serve/http_server.h"
+#include "tools/serve/memory.h"
 #include "tools/serve/metrics.h"
 #include "tools/serve/models.h"
 #include "tools/serve/service.h"
@@ -30,6 +31,8 @@ Result<bool> Serve(const Settings& settings,
   std::string line;
   for (const Model& model : *models) line += (line.empty() ? "" : ", ") + model.name;
   Service service(settings, *std::move(models), executor, &metrics);
+  InstallNoMemoryHandler();
+  const MemoryScope scope(NoMemory::kWait);
   if (Status status = server.Listen(); !status.ok()) return status;
   const bool v6 = settings.host.find(':') != std::string::npos;
   const std::string host = v6 ? "[" + settings.host + "]" : settings.host;

@@ -33,6 +33,7 @@ bool Matches(std::string_view pattern, std::string_view path) {
 template <typename F>
 void ReplyWhereWrong(const CallPtr& call, F&& run) {
   const Interface interface = call->route->interface;
+  const MemoryScope scope(NoMemory::kWait);
   try {
     run();
   } catch (const ApiError& error) {
@@ -126,6 +127,7 @@ std::shared_ptr<Work> NewWork(const Model& model, WorkKind kind, OnLong on_long)
 }
 
 void Service::Tokenize(Work* work) const {
+  const MemoryScope scope(NoMemory::kThrow);
   const TextEncoder& model = work->model->encoder;
   const size_t limit = model.max_length() == 0 ? SIZE_MAX : model.max_length();
   if (work->kind == WorkKind::kEmbedIds) {
@@ -144,7 +146,8 @@ void Service::Tokenize(Work* work) const {
       const Status status = pair ? model.tokenizer().EncodePair(first, second, &tokens, options)
                                  : model.tokenizer().Encode(first, &tokens, options);
       if (!status.ok()) {
-        throw ApiError(400, "text " + std::to_string(i) + ": " + status.message());
+        throw ApiError(ErrorOf(status).status(),
+                       "text " + std::to_string(i) + ": " + status.message());
       }
       work->tokens.push_back(std::clamp<size_t>(tokens.ids.size(), 1, limit));
     }
@@ -207,6 +210,7 @@ void Service::Answer(const CallPtr& call, const std::function<Response(const Wor
   call->record.compute_seconds = work.compute_seconds;
   ReplyWhereWrong(call, [&] {
     if (!work.status.ok()) throw ErrorOf(work.status);
+    const MemoryScope scope(NoMemory::kThrow);
     call->Reply(answer(work));
   });
 }

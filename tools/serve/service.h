@@ -19,6 +19,7 @@
 #include "tools/serve/api_error.h"
 #include "tools/serve/json.h"
 #include "tools/serve/lane.h"
+#include "tools/serve/memory.h"
 #include "tools/serve/metrics.h"
 #include "tools/serve/models.h"
 #include "tools/serve/scheduler.h"
@@ -42,6 +43,7 @@ struct Call {
 
   // Only the first counts.
   void Reply(Response response) {
+    const MemoryScope scope(NoMemory::kWait);
     const std::function<void(Response)> to = std::move(reply);
     reply = nullptr;
     if (to) to(std::move(response));

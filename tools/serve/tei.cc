@@ -190,7 +190,7 @@ Json TokensOf(const Tokenizer& tokenizer, const std::string& text, bool special,
   Tokens tokens;
   const Status status =
       tokenizer.Encode(text, &tokens, {.add_special_tokens = special, .offsets = true});
-  if (!status.ok()) throw ApiError(400, status.message(), "inputs");
+  if (!status.ok()) throw ErrorOf(status);
   if (tokens.ids.size() > *left) {
     throw ApiError(413, "inputs: found more than " + std::to_string(kMostTokens) + " tokens",
                    "inputs");

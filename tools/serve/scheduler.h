@@ -10,11 +10,12 @@
 //   Where short work is alone it has all threads; where more of it waits, each thread takes its
 //   own.
 // - One slice of long work runs at a time, on all threads, in the background: short work takes its
-//   cores within some 0.1 ms. A slice is due when half the machine would have computed it. One that
-//   is late runs as short work does, so that long work ends too.
+//   cores as soon as their present tasks end. A slice is due when half the machine would have
+//   computed it. One that is late runs as short work does, so that long work ends too.
 //
 // Tokens of all work that is waiting or computed are bounded. Work whose client has gone is
-// dropped: waiting at once, computed within about a millisecond unless others share its call.
+// dropped: waiting at once, computed as soon as the present tasks end, unless others share its
+// call.
 
 #ifndef ENCORE_TOOLS_SERVE_SCHEDULER_H_
 #define ENCORE_TOOLS_SERVE_SCHEDULER_H_

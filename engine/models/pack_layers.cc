@@ -56,8 +56,8 @@ Result<EncoderOptions> ChoosePrecision(const OpenOptions& options, const WeightF
 }
 
 // A cache for these weights under this config.json.
-Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
-                            const WeightFiles& files, const std::optional<TaskAdapter>& adapter) {
+Result<PackedCache> CacheOf(const LayerSource& source) {
+  const auto& [folder, options, files, spec, adapter] = source;
   if (options.cache.empty()) return PackedCache();
   ENCORE_RETURN_IF_ERROR(CheckPath(options.cache));
   std::error_code ignored;  // a path that cannot be resolved is as good a name
@@ -71,7 +71,9 @@ Result<PackedCache> CacheOf(const Folder& folder, const OpenOptions& options,
     if (adapter) identity = adapter->Identity().empty() ? "" : identity + adapter->Identity();
   }
   return PackedCache{.folder = options.cache,
-                     .model = path.string() + (options.task.empty() ? "" : " " + options.task),
+                     // One folder may have layers for texts and for pictures.
+                     .model = path.string() + (options.task.empty() ? "" : " " + options.task) +
+                              (spec.patches.patch_size == 0 ? "" : " pictures"),
                      .identity = std::move(identity),
                      .compare = options.compare_cache,
                      .trust = options.trust_cache};
@@ -114,7 +116,7 @@ Result<Encoder> PackLayers(const LayerSource& source, const EncoderWeights& weig
   const auto& [folder, options, files, spec, adapter] = source;
   ENCORE_ASSIGN_OR_RETURN(EncoderOptions chosen,
                           ChoosePrecision(options, files, weights, decisions));
-  ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(folder, options, files, adapter));
+  ENCORE_ASSIGN_OR_RETURN(chosen.cache, CacheOf(source));
   // Pages of a packed layer are released after it, and the others at the end.
   chosen.layer_packed = [&source] { source.files.ReleasePages(); };
   ENCORE_ASSIGN_OR_RETURN(Encoder encoder, Encoder::Create(spec.encoder, weights, chosen));

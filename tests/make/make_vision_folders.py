@@ -115,8 +115,11 @@ def build(case):
     kind = getattr(transformers, case.kind)
     if not case.whole:
         return kind(kind.config_class(**case.sizes)).eval()
-    top = {"projection_dim": case.sizes["projection_dim"]} if "CLIP" in case.kind else {}
-    return kind(kind.config_class(text_config=TEXT, vision_config=case.sizes, **top)).eval()
+    if "CLIP" in case.kind:
+        top, text = {"projection_dim": case.sizes["projection_dim"]}, TEXT
+    else:  # SigLIP's base has the same layers on both sides
+        top, text = {}, {**TEXT, **{key: INNER[key] for key in TEXT if key in INNER}}
+    return kind(kind.config_class(text_config=text, vision_config=case.sizes, **top)).eval()
 
 
 def run(model, case, pixels):

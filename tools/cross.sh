@@ -48,7 +48,8 @@ tools/build.sh "$folder" -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR="$ar
   -DENCORE_CROSS_HEADERS="$headers" \
   -DFETCHCONTENT_SOURCE_DIR_HWY="$PWD/.deps/highway-source" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON \
   -DCMAKE_EXE_LINKER_FLAGS=-s -DENCORE_OPENMP=OFF -DENCORE_BUILD_TESTS=OFF \
-  -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_BUILD_SERVER=OFF --target encore_tool
+  -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_BUILD_SERVER=OFF -DENCORE_BUILD_IMAGES=OFF \
+  --target encore_tool
 readonly encore="$folder/bin/encore"
 ls -l "$encore"
 [[ "${2:-}" == --test ]] || exit 0

@@ -63,6 +63,12 @@ missing_packages() {
   done
   # For `encore serve`, which is left out where this cannot be had.
   have_header boost/beast/http.hpp || ! can_be_root || ! have_command apt-get || echo libboost-dev
+  # For `encore embed --images`, which reads the formats whose libraries are there.
+  if can_be_root && have_command apt-get; then
+    for pair in png.h:libpng-dev jpeglib.h:libjpeg-dev webp/decode.h:libwebp-dev; do
+      have_header "${pair%%:*}" || echo "${pair#*:}"
+    done
+  fi
   # Tests of locales with a decimal comma make them with localedef out of these.
   [[ -e /usr/share/i18n/locales/de_DE ]] || echo locales
   if [[ "$ci" == yes ]]; then

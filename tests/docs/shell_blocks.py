@@ -4,7 +4,9 @@
 # has tiny files by the names that pages use; of all others the command, its subcommand and its
 # options must exist. What is installed, built or downloaded is not tried.
 
+import base64
 import gzip
+import json
 import os
 import pathlib
 import re
@@ -61,6 +63,11 @@ def make_files(folder, root):
     (folder / "RERANKER").symlink_to(data / "text/reranker")
     (folder / "CLASSIFIER").symlink_to(data / "text/classifier")
     (folder / "NER_MODEL").symlink_to(data / "heads/ner_bert")
+    (folder / "CLIP_MODEL").symlink_to(data / "vision/clip")
+    (folder / "photos").mkdir()
+    files = dict(json.loads((data / "images/files.json").read_text()))
+    (folder / "photos/a.png").write_bytes(base64.b64decode(files["rgb.png"][0]))
+    (folder / "paths.txt").write_text("photos/a.png\n")
     texts = "The cat sat on the mat\nA kitten is resting on the rug\n"
     (folder / "texts.txt").write_text(texts)
     (folder / "documents.txt").write_text(texts)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes tests/data/images: what Pillow resizes pictures to, and what transformers' processors on
-Pillow make of pictures, as CRC-32 sums. Needs Pillow 13.0, transformers 5.23.0, numpy, torch 2.15.0
-and, as transformers imports it, torchvision.
+Pillow make of pictures, as CRC-32 sums; and files of pictures. Needs Pillow 13.0, transformers
+5.23.0, numpy, torch 2.15.0 and, as transformers imports it, torchvision.
 
     tests/make/make_image_fixtures.py            writes the files
     tests/make/make_image_fixtures.py --check    makes them again and compares
@@ -12,10 +12,13 @@ Twister, lowest byte first. Every third picture is darker at one side, and every
 white, which is where sums leave 0 .. 255.
 """
 import argparse
+import base64
+import io
 import json
 import os
 import pathlib
 import random
+import struct
 import sys
 import tempfile
 import zlib
@@ -151,6 +154,71 @@ def processor_cases():
     return {"pictures": PICTURES, "cases": cases}
 
 
+def png_file(height, width, depth, colour, rows, *chunks):
+    """A PNG of kinds that Pillow does not write."""
+    def chunk(name, data):
+        return (struct.pack(">I", len(data)) + name + data +
+                struct.pack(">I", zlib.crc32(name + data)))
+    header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, 0)
+    data = zlib.compress(b"".join(b"\0" + row for row in rows))
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
+            b"".join(chunk(name, content) for name, content in chunks) +
+            chunk(b"IDAT", data) + chunk(b"IEND", b""))
+
+
+def image_files():
+    """Files by name: each kind that load_image of transformers reads by itself."""
+    smooth = np.add.outer(np.arange(14) * 9, np.arange(20) * 6)[:, :, None] + [0, 40, 90]
+    colour = Image.fromarray((smooth % 256).astype(np.uint8))
+    alpha = Image.fromarray(picture(6, 14, 20, 1)[:, :, 0])
+    grey = colour.convert("L")
+    palette = colour.quantize(13)
+    rgba = colour.copy()
+    rgba.putalpha(alpha)
+    wide = picture(9, 14, 20, 2)
+    files = {
+        "rgb.png": (colour, {}), "rgba.png": (rgba, {}), "grey.png": (grey, {}),
+        "grey_alpha.png": (rgba.convert("LA"), {}), "palette.png": (palette, {}),
+        "palette_clear.png": (palette, {"transparency": 3}),
+        "bit.png": (grey.point(lambda x: 255 * (x > 99)).convert("1"), {}),
+        "grey16.png": (Image.fromarray(wide.reshape(14, 40).view(np.uint16) // 200), {}),
+        "rgb.jpg": (colour, {"quality": 90}), "full.jpg": (colour, {"subsampling": 0}),
+        "grey.jpg": (grey, {}), "cmyk.jpg": (colour.convert("CMYK"), {}),
+        "progressive.jpg": (colour, {"progressive": True}),
+        "rgb.webp": (colour, {}), "lossless.webp": (colour, {"lossless": True}),
+        "rgba.webp": (rgba, {"lossless": True}),
+    }
+    for name in ("rgb.png", "rgb.webp", *[f"rgb.{i}.jpg" for i in range(2, 9)]):
+        exif = Image.Exif()
+        exif[0x010E] = "before it"
+        exif[0x0112] = int(name.split(".")[1]) if name.endswith("jpg") else 6
+        files["turned." + name] = (colour, {"exif": exif})
+    made = {}
+    for name, (image, options) in files.items():
+        stream = io.BytesIO()
+        kind = {"png": "png", "jpg": "jpeg", "webp": "webp"}[name.split(".")[-1]]
+        image.save(stream, kind, **options)
+        made[name] = stream.getvalue()
+    rows16 = picture(12, 5, 7 * 6, 1).reshape(5, -1)
+    made["rgb16.png"] = png_file(5, 7, 16, 2, [row.tobytes() for row in rows16])
+    made["grey2.png"] = png_file(5, 7, 2, 0, [row[:2].tobytes() for row in rows16])
+    return made
+
+
+def file_cases():
+    """Of each file: [its bytes in base64, height, width, crc of its RGB pixels]."""
+    from transformers.image_utils import load_image
+    cases = {}
+    for name, content in image_files().items():
+        with tempfile.NamedTemporaryFile(suffix=name) as file:
+            file.write(content)
+            file.flush()
+            array = np.array(load_image(file.name))
+        cases[name] = [base64.b64encode(content).decode(), *array.shape[:2],
+                       zlib.crc32(array.tobytes())]
+    return cases
+
+
 def convert(array):
     from transformers.image_transforms import convert_to_rgb
     return convert_to_rgb(pillow_image(array), return_numpy=True)
@@ -168,7 +236,8 @@ def main():
     processors = processor_cases()
     made = {"resample.json": lines(resample_cases()),
             "processors.json": '{"pictures": ' + json.dumps(processors["pictures"]) +
-                               ',\n"cases": ' + lines(processors["cases"])[:-1] + "}\n"}
+                               ',\n"cases": ' + lines(processors["cases"])[:-1] + "}\n",
+            "files.json": lines(sorted(file_cases().items()))}
     different = False
     DATA.mkdir(exist_ok=True)
     for name, text in made.items():

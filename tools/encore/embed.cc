@@ -16,6 +16,7 @@
 
 #include "encore/version.h"
 #include "tools/encore/commands.h"
+#include "tools/encore/embed_images.h"
 #include "tools/encore/embed_sparse.h"
 #include "tools/encore/embed_tokens.h"
 #include "tools/encore/failure.h"
@@ -55,6 +56,11 @@ Vectors of tokens (a folder of late interaction, or --vectors tokens with BGE-M3
                 from "row_starts"[i] to [i + 1]. --output-type bf16 halves them (numpy has
                 no bf16: uint16, its bits), int8 quarters them, with a row's scale in "scales"
 
+Pictures (--images, with a folder of CLIP, SigLIP, ViT, DeiT or DINOv2): --input is a PNG, JPEG or
+WebP file; a folder, of which all such files count in the order of their paths; or texts as above,
+each the path of a picture. They are turned as their EXIF data say, and alpha channels are ignored,
+as load_image of transformers has it. With --output-field "id" is the path.
+
 With --shard I/N, row r (from 0) is text r N + I (from 1) of the input. A command that fails leaves
 no output.
 
@@ -69,6 +75,7 @@ Examples:
   encore embed --model all-MiniLM-L6-v2 --input texts.txt --output 2.npy --shard 2/8
   encore embed --model all-MiniLM-L6-v2 --input x.jsonl --field body --output y.jsonl \
       --output-field embedding
+  encore embed --model clip-vit-b32 --images --input photos/ --output vectors.npy
   encore embed --model e5-small --input q.csv --field question --prompt "query: " --output q.npy)";
 
 struct EmbedOptions {
@@ -86,6 +93,7 @@ struct EmbedOptions {
   std::string task;            // of these and of tokens; or of an adapter
   std::string vectors;         // empty: as the folder says
   bool resume = false;
+  bool images = false;
 };
 
 EncodeOptions MakeEncodeOptions(const EmbedOptions& options, const Executor& executor) {
@@ -252,6 +260,23 @@ int RunEmbedTokens(const EmbedOptions& options, const TextSession& session, Text
                      options.output, options.output_type, input);
 }
 
+int RunEmbedImages(const EmbedOptions& options, VectorLayout layout) {
+  WantNoOption(options.resume || options.max_active_dims > 0 || !options.prompt_name.empty() ||
+                   !options.prompt.empty() || options.no_prompt || !options.task.empty() ||
+                   !options.vectors.empty() || options.text.max_length > 0,
+               "--resume, --max-active-dims, --prompt-name, --prompt, --no-prompt, --task, "
+               "--vectors, --max-length",
+               "are of pictures");
+  const TextSession session(options.text, VectorsWanted::kOfImages);
+  const ImageEncoder& model = *session.images();
+  layout.dimensions = options.dimensions > 0 ? options.dimensions : model.dimensions();
+  const ImageOptions encode = {.executor = session.executor(),
+                               .normalize = options.normalize,
+                               .dimensions = options.dimensions,
+                               .batch_tokens = options.text.batch_tokens};
+  return EmbedImages(model, encode, SourceOf(options), options.output, layout);
+}
+
 // Of the output that there is. Throws Failure unless this command can go on with it.
 ResumeRecord WantedRecord(const WrittenVectors& written, const ResumeFile& file,
                           const ResumeSettings& settings, const std::string& output) {
@@ -316,6 +341,10 @@ int RunEmbed(const EmbedOptions& options) {
   if (!options.output.ends_with(".npz")) layout_of();  // a name that cannot be is said at once
   WantFolderOf(options.output);
   WantOutputOfItsOwn(options);
+  if (options.images) {
+    CatchStopSignals();
+    return RunEmbedImages(options, layout_of());
+  }
   TextChunks input(SourceOf(options));
   CatchStopSignals();
   TextOptions opened = options.text;
@@ -361,6 +390,7 @@ void AddEmbed(CommandLine& line, Action& action) {
   command.Add("--output-field", &options->output_field,
               "With .jsonl, write objects: the vector is this member, beside the input's \"id\"",
               {.type = "NAME"});
+  command.Add("--images", &options->images, "Take pictures in place of texts");
   command.Add("--shard", &options->shard,
               "Take every N-th text from the I-th on, e.g. 2/8: N commands share the input",
               {.type = "I/N"});

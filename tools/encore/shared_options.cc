@@ -256,6 +256,10 @@ TextSession::TextSession(const TextOptions& options, VectorsWanted wanted) {
     late_ = Take(MultiVectorEncoder::Open(options.model, open), what);
     return;
   }
+  if (wanted == VectorsWanted::kOfImages) {
+    images_ = Take(ImageEncoder::Open(options.model, open), what);
+    return;
+  }
   Result<TextEncoder> model = TextEncoder::Open(options.model, open);
   if (wanted == VectorsWanted::kEither && model.status().code() == ErrorCode::kUnsupported) {
     Result<MultiVectorEncoder> late = MultiVectorEncoder::Open(options.model, open);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "bench/measure/models.h"
+#include "encore/image_encoder.h"
 #include "encore/multi_vector_encoder.h"
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
@@ -157,21 +158,23 @@ struct TextOptions {
 
 // Which of a folder's vectors are wanted. kEither: of texts, or of tokens where the folder is one
 // of late interaction.
-enum class VectorsWanted : uint8_t { kOfTexts, kOfTokens, kEither };
+enum class VectorsWanted : uint8_t { kOfTexts, kOfTokens, kOfImages, kEither };
 
 // The threads and the model, opened. Throws Failure.
 class TextSession {
  public:
   explicit TextSession(const TextOptions& options, VectorsWanted wanted = VectorsWanted::kOfTexts);
-  // Unless late() is another model than null.
+  // Unless late() or images() is another model than null.
   const TextEncoder& model() const { return *model_; }
   const MultiVectorEncoder* late() const { return late_ ? &*late_ : nullptr; }
+  const ImageEncoder* images() const { return images_ ? &*images_ : nullptr; }
   Executor executor() const { return pool_->executor(); }
 
  private:
   std::optional<ThreadPool> pool_;
   std::optional<TextEncoder> model_;
   std::optional<MultiVectorEncoder> late_;
+  std::optional<ImageEncoder> images_;
 };
 
 }  // namespace encore::tool

@@ -94,6 +94,11 @@ std::vector<NamedWorkload> MakeWorkloads() {
        {std::pair<size_t, size_t>{1, 16}, {1, 128}, {8, 128}, {1, 512}, {1, 2048}, {1, 8192}}) {
     all.push_back(Rectangle(kDeberta, batch, seq, false, false));
   }
+  // A picture of CLIP's ViT-B/32, and both sizes of all layers on several.
+  all.push_back(Rectangle(kVitB, 1, 50, false, false));
+  for (const size_t seq : {size_t{50}, size_t{197}}) {
+    all.push_back(Rectangle(kVitB, 8, seq, false, false, 12));
+  }
   return all;
 }
 

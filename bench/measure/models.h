@@ -36,8 +36,9 @@ struct Model {
   bool operator==(const Model&) const = default;  // the name by its address
 };
 
-// The worked example (encore demo); all-MiniLM-L6; BERT base; BERT large; ViT-B/16, which makes 197
-// tokens of a picture; ModernBERT-base; DeBERTa-v3-base.
+// The worked example (encore demo); all-MiniLM-L6; BERT base; BERT large; ViT-B, which makes 197
+// tokens of a picture by patches of 16 pixels and 50 by those of 32; ModernBERT-base;
+// DeBERTa-v3-base.
 inline constexpr Model kExample = {"example", 64, 4, 256, Activation::kRelu};
 inline constexpr Model kMiniLm = {"minilm", 384, 12, 1536, Activation::kGelu};
 inline constexpr Model kBase = {"base", 768, 12, 3072, Activation::kGelu};
@@ -61,7 +62,7 @@ struct NamedWorkload {
 
 // All that have a name:
 //  - example, minilm, base, large and vit_b in the sizes of their daily work;
-//  - whole models: all 6 layers of minilm, 12 of base and 22 of modernbert, which names them;
+//  - whole models: all 6 layers of minilm, 12 of base and vit_b, 22 of modernbert, as named;
 //  - ragged_64: 64 sequences of base, lengths drawn from a lognormal distribution (median 64, sigma
 //    0.8) between 8 and 512, the same ones everywhere; beside it ragged_64_uniform, as many
 //    sequences of one length with about the same operations, and ragged_64_padded, which pads all

@@ -142,7 +142,11 @@ int main(int argc, char** argv) {
       Connection& connection = connections[i];
       char bytes[65536];
       const ssize_t count = ::recv(connection.file, bytes, sizeof(bytes), 0);
-      if (count <= 0) Die("the server closed a connection");
+      if (count <= 0) {
+        if (connection.busy || now < end) Die("the server closed a connection");
+        polled[i].fd = -1;  // it was idle for long, as others still wait
+        continue;
+      }
       connection.answer.append(bytes, static_cast<size_t>(count));
       if (!IsWhole(connection.answer)) continue;
       if (connection.answer.compare(0, 12, "HTTP/1.1 200") != 0) ++wrong;

@@ -167,7 +167,7 @@ def row(case, label, engine):
 
 
 def run_case(options, module, case):
-    """Every engine: a row for each label."""
+    """Every engine: a row for each label, without the case, as JSON may have it."""
     with tempfile.TemporaryDirectory() as text:
         folder = pathlib.Path(text)
         module.prepare(case, folder)
@@ -181,7 +181,7 @@ def run_case(options, module, case):
     rows = [row(case, label, engine) for label in case.labels for engine in engines
             if len(engine.turns[label]) == options.rounds]
     add_ratios(rows)
-    return rows
+    return [{key: value for key, value in r.items() if key != "case"} for r in rows]
 
 
 def add_ratios(rows):
@@ -264,6 +264,9 @@ def parser_of(name, module):
     parser.add_argument("--busy", type=int, default=0, metavar="N",
                         help="beside N processes that only burn time")
     parser.add_argument("--markdown", action="store_true", help="the tables of docs/performance.md")
+    parser.add_argument("--kept", metavar="FILE",
+                        help="keeps what is done, until all is; the same command goes on after it "
+                             "[--json with .kept behind it]")
     module.add_options(parser)
     return parser
 
@@ -294,13 +297,19 @@ def main(arguments):
     encore = remote.import_or_leave("pyencore").__version__
     module, options = parse_args(arguments)
     finish = module.begin(options) if hasattr(module, "begin") else None
-    rows = []
+    from pyencore.lab import measure, reports
+    path = options.kept or (f"{options.json}.kept" if getattr(options, "json", None) else None)
+    kept = measure.Kept(path, [encore, cpu_name(), *arguments])
+    rows, status = [], 0
     try:
         for case in module.cases(options):
-            rows += run_case(options, module, case)
+            found = kept.value([case.name, case.threads], lambda: run_case(options, module, case))
+            rows += [{**r, "case": case} for r in found]
             say(f"{case.name}, {case.threads} threads: done")
-    except KeyboardInterrupt:
-        say("interrupted; what was measured before follows")
+    except (KeyboardInterrupt, reports.LabError) as error:
+        say(f"{error or 'interrupted'}; what was measured before follows" +
+            (f", and the same command goes on from {path}" if path else ""))
+        status = 1
     if not rows:
         raise SystemExit("compare: nothing was measured")
     head = {"date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="minutes"),
@@ -313,8 +322,13 @@ def main(arguments):
     print("; ".join(f"{key}: {value}" for key, value in head.items()) + "\n")
     print_tables(options, module, rows)
     if finish:
-        finish(rows, head)
-    return 0
+        try:
+            finish(rows, head)
+        except reports.LabError as error:
+            raise SystemExit(f"compare: {error}") from error
+    if status == 0:
+        kept.drop()
+    return status
 
 
 if __name__ == "__main__":

@@ -236,6 +236,35 @@ TEST_F(CliBenchTest, EndedEarlyItLeavesWhatWasThere) {
     EXPECT_EQ(Files(), std::vector<std::string>{"b.json"});
   }
 }
+
+// While a row is measured that takes seconds, behind one that is done. Only of --rate is that shown
+// at once: of the others one of some waits finds it.
+TEST_F(CliBenchTest, StoppedItKeepsTheRowsThatAreDone) {
+  const auto stopped = [&](const std::string& options, const std::string& shown,
+                           const std::string& wait) {
+    const std::string script =
+        "\"$0\" bench --threads 1 --workload example_10x32,base_1x8192 --seconds 0 " + options +
+        " --json \"$1/b.json\" > \"$1/out\" 2> \"$1/err\" & until grep -q '" + shown +
+        "' \"$1/out\" || ! kill -0 $!; do sleep 0.05; done; sleep " + wait + "; kill $!; wait $!";
+    return Run("bash", {"-c", script, ENCORE_CLI_PATH, Path(".")}).status == 3 &&
+           Has(ReadFile(Path("err")), "stopped; rows that were measured before");
+  };
+  const auto expect_rows = [&](size_t most) {
+    EXPECT_TRUE(Has(ReadFile(Path("out")), "example_10x32"));
+    const json report = json::parse(ReadFile(Path("b.json")));
+    EXPECT_GE(report["rows"].size(), 1u);
+    EXPECT_LE(report["rows"].size(), most);
+    EXPECT_TRUE(Has(report["noise"]["notes"].dump(), "The run was stopped"));
+  };
+  ASSERT_TRUE(stopped("--rate", "rate of", "0")) << ReadFile(Path("err"));
+  expect_rows(1);
+  bool found = false;
+  for (const char* wait : {"0.3", "0.6", "1.2", "2.4", "5"}) {
+    if ((found = stopped("--warm", "roof", wait))) break;
+  }
+  ASSERT_TRUE(found) << ReadFile(Path("err"));
+  expect_rows(2);  // the second visit may have begun
+}
 #endif
 
 TEST_F(CliBenchTest, HelpAndListTellWhatThereIs) {

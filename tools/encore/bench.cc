@@ -26,6 +26,7 @@
 #include "tools/encore/progress.h"
 #include "tools/encore/report_data.h"
 #include "tools/encore/shared_options.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
 
@@ -71,7 +72,8 @@ Before a row is timed, the model's layers are checked on four tokens against a r
 precision, and the row's output against the one of the calling thread alone, bit for bit.
 
 JSON is what python/pyencore/lab/report.schema.json describes: machine, build, roofs, noise, and a
-row for each line. A file is written at the end, whole or not at all.
+row for each line. A file is written at the end, whole or not at all. The end may be Ctrl-C: rows
+that were measured are kept, with a note that it was stopped.
 
 Examples:
   encore bench
@@ -304,6 +306,7 @@ int RunBench(const BenchOptions& options) {
   (void)ChosenRows(options);  // names what is wrong before anything is opened
   const std::vector<int> threads = Take(options.run.Apply());
   WantWritable(options.json, "--json");
+  CatchStopSignals();
 
   const bool table = options.format == "table";
   const bool json = options.format == "json";
@@ -325,19 +328,29 @@ int RunBench(const BenchOptions& options) {
     if (roofs) PrintRoofs(std::cout, measurer.roofs().roofs());
     printed.PrintHead(std::cout);
   }
-  for (size_t visit = 1; visit <= visits; ++visit) {
-    for (size_t i = 0; i < rows.count(); ++i) {
-      for (const int count : threads) {
-        progress.Begin(rows.Name(i), 1);
-        const std::vector<ReportRow> measured = rows.Measure(i, count);
-        progress.Clear();
-        for (const ReportRow& row : measured) {
-          if (visit == visits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
+  size_t shown = 0;
+  try {
+    for (size_t visit = 1; visit <= visits; ++visit) {
+      for (size_t i = 0; i < rows.count(); ++i) {
+        for (const int count : threads) {
+          progress.Begin(rows.Name(i), 1);
+          const std::vector<ReportRow> measured = rows.Measure(i, count);
+          progress.Clear();
+          for (const ReportRow& row : measured) {
+            if (visit == visits && table) printed.PrintRow(std::cout, row, measurer.shares_core());
+          }
+          if (visit == visits) shown += measured.size();
         }
       }
     }
+  } catch (const Stopped&) {
+    progress.Clear();
   }
   const Report report = measurer.Finish();
+  if (StopRequested() && report.rows.empty()) throw Failure("stopped before a row was measured");
+  for (; table && shown < report.rows.size(); ++shown) {  // those of a run that was stopped
+    printed.PrintRow(std::cout, report.rows[shown], false);
+  }
   if (!table && !json) printed.PrintAsMarkdown(std::cout, report.rows);
   if (!json && kind == BenchKind::kTexts) printed.PrintOpenings(std::cout, report.rows, !table);
   if (json) {
@@ -346,7 +359,8 @@ int RunBench(const BenchOptions& options) {
     PrintNoise(std::cout, report.run, report.noise);
   }
   if (!options.json.empty()) WriteTextFile(options.json, ReportJson(report));
-  return kExitOk;
+  if (!StopRequested()) return kExitOk;
+  throw Failure("stopped; rows that were measured before are shown", kExitIncomplete);
 }
 
 // Adds --precision, --cpus, --threads, --executor, --idle-spin and --target, and returns

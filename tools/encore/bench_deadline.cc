@@ -23,6 +23,7 @@
 #include "encore/text_encoder.h"
 #include "tools/encore/bench_roofs.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
 #include "tools/encore/text_input.h"
 
@@ -41,6 +42,7 @@ class TextCalls {
       : model_(model), executor_(executor), vector_(model.dimensions()) {}
 
   void Run(std::span<const std::string> texts, size_t i, size_t max_length) {
+    ThrowIfStopped();
     const std::span<const std::string> one = texts.subspan(i % texts.size(), 1);
     if (vector_.empty()) {
       (void)BenchModel::Call(model_, one, executor_, max_length);
@@ -253,7 +255,11 @@ std::vector<ReportRow> MeasureServer(const bench::NamedWorkload& workload, bench
   std::vector<bench::ForwardCall>& each = calls;
   return Serve(
       deadline, row, products, copies,
-      [&](size_t i, size_t caller) { Check(each[caller].Run(i), workload.name); }, measurer);
+      [&](size_t i, size_t caller) {
+        ThrowIfStopped();
+        Check(each[caller].Run(i), workload.name);
+      },
+      measurer);
 }
 
 }  // namespace encore::tool

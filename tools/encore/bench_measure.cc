@@ -23,6 +23,7 @@
 #include "encore/executor.h"
 #include "encore/version.h"
 #include "tools/encore/failure.h"
+#include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
 
 namespace encore::tool {
@@ -273,6 +274,7 @@ const ReportRow& BenchMeasurer::Time(TimedCall call, bench::Products products, i
   const double start = bench::WallSeconds();
   double spent = 0;
   for (size_t calls = 0; calls < kMinCalls || spent < seconds_of_visit; ++calls) {
+    ThrowIfStopped();
     const double seconds = bench::SecondsOf([&] { call.run(next_copy_++); });
     spent += seconds;
     samples.Add(seconds);
@@ -327,6 +329,9 @@ const ReportRow& BenchMeasurer::Add(ReportRow row, bench::Products products, int
 }
 
 Report BenchMeasurer::Finish() {
+  if (StopRequested()) {
+    report_.noise.notes.emplace_back("The run was stopped: rows are absent or had half their time");
+  }
   const bench::OtherLoad load = bench::LoadBetween(times_, bench::ReadCpuTimes());
   report_.noise.steal_percent = load.steal_percent;
   report_.noise.busy_percent = load.busy_percent;

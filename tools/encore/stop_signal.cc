@@ -46,4 +46,8 @@ void IgnoreFileSizeSignal() {
 
 bool StopRequested() { return stop_requested != 0; }
 
+void ThrowIfStopped() {
+  if (StopRequested()) throw Stopped();
+}
+
 }  // namespace encore::tool

@@ -5,6 +5,8 @@
 #ifndef ENCORE_TOOLS_ENCORE_STOP_SIGNAL_H_
 #define ENCORE_TOOLS_ENCORE_STOP_SIGNAL_H_
 
+#include <exception>
+
 namespace encore::tool {
 
 // From here on, the first SIGINT, SIGTERM or SIGHUP (a closed terminal) is only noted; it also ends
@@ -14,6 +16,9 @@ void CatchStopSignals();
 
 // One has come. False in a command that does not catch them.
 bool StopRequested();
+// Throws Stopped then.
+struct Stopped : std::exception {};
+void ThrowIfStopped();
 
 // Writing beyond the limit of files (ulimit -f) becomes an error, EFBIG, rather than the end.
 void IgnoreFileSizeSignal();

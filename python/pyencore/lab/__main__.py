@@ -238,14 +238,14 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
     else:
         runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
         pairings = comparison.compare(runs, names)
-    if args.out or args.figures:
-        from . import pages
-        sections = pages.comparison_sections(pairings, runs, names)
-        _write_pages(args, pages.page("Reports side by side", sections), sections)
     if args.format == "json":
         print(json.dumps(comparison.as_json(pairings, runs, names), indent=1))
     else:
         print(_as_text(pairings, runs, names, args.format == "markdown"), end="")
+    if args.out or args.figures:  # after it, as the disk may be full
+        from . import pages
+        sections = pages.comparison_sections(pairings, runs, names)
+        _write_pages(args, pages.page("Reports side by side", sections), sections)
 
 
 def _table(args: argparse.Namespace, rest: Sequence[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -103,30 +104,40 @@ def with_noise_of(parts: Sequence[Report]) -> Report:
     return {**parts[0], "noise": {**noise, "notes": notes}}
 
 
-class _Kept:
-    """Reports in a file, as they are done: the same command, given again, goes on after them."""
+class Kept:
+    """What is done, in a file as it is done: the same command, given again, goes on after it."""
 
-    def __init__(self, path: str | None, encore: str) -> None:
-        self._path, self._encore = path, encore
-        self._program = [encore, os.stat(encore).st_mtime if os.path.exists(encore) else 0]
-        self._done: dict[tuple[str, ...], Report] = {}
+    def __init__(self, path: str | os.PathLike[str] | None, whose: Sequence[Any]) -> None:
+        self._path, self._whose = path, list(whose)
+        self._done: dict[tuple[Any, ...], Any] = {}
         if path and os.path.exists(path):
             for line in pathlib.Path(path).read_text("utf-8").splitlines():
                 with contextlib.suppress(ValueError):  # where the disk was full a line is cut
-                    program, flags, report = json.loads(line)
-                    if program == self._program:
-                        self._done[tuple(flags)] = reports.check(report, path)
+                    whose, what, found = json.loads(line)
+                    if whose == self._whose:
+                        self._done[tuple(what)] = found
 
-    def bench(self, flags: Sequence[str]) -> Report:
-        if tuple(flags) not in self._done:
-            report = self._done[tuple(flags)] = bench(self._encore, flags)
+    def value(self, what: Sequence[Any], make: Callable[[], Any]) -> Any:
+        """Of this name: from the file, or made and kept. Raises LabError where it cannot be."""
+        if tuple(what) not in self._done:
+            self._done[tuple(what)] = found = make()
             if self._path:
                 try:
                     with open(self._path, "a", encoding="utf-8") as file:
-                        file.write("\n" + json.dumps([self._program, flags, report]) + "\n")
+                        file.write("\n" + json.dumps([self._whose, list(what), found]) + "\n")
                 except OSError as error:
                     raise LabError(f"{self._path}: cannot be written: {error.strerror}") from None
-        return self._done[tuple(flags)]
+        return self._done[tuple(what)]
+
+    def drop(self) -> None:
+        """All is done."""
+        if self._path:
+            pathlib.Path(self._path).unlink(missing_ok=True)
+
+
+def changed(program: str) -> list[Any]:
+    """A program and its time, of which another build has another."""
+    return [program, os.stat(program).st_mtime if os.path.exists(program) else 0]
 
 
 @checked
@@ -136,7 +147,7 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None,
     one thread and on all; every other target a few of them, warm. quick: the few on the best target
     too, and shorter rows. kept: a file that keeps what is done, for a call that ends early."""
     parts = []
-    done = _Kept(kept, encore)
+    done = Kept(kept, changed(encore))
     bound = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
     threads = "1" if cores == 1 else f"1,{cores}"
@@ -148,7 +159,7 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None,
                      "--seconds", str(QUICK_SECONDS if quick else SECONDS)]
             if few:
                 flags += ["--workload", FEW_WORKLOADS, "--warm"]
-            parts.append(done.bench(flags))
+            parts.append(done.value(flags, functools.partial(bench, encore, flags)))
     return merged(parts)
 
 

@@ -307,7 +307,7 @@ def main(arguments):
             rows += [{**r, "case": case} for r in found]
             say(f"{case.name}, {case.threads} threads: done")
     except (KeyboardInterrupt, reports.LabError) as error:
-        say(f"{error or 'interrupted'}; what was measured before follows" +
+        say(f"{str(error) or 'interrupted'}; what was measured before follows" +
             (f", and the same command goes on from {path}" if path else ""))
         status = 1
     if not rows:

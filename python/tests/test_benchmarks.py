@@ -69,7 +69,7 @@ def test_ctrl_c_shows_what_was_measured(
 
     monkeypatch.setattr(compare, "run_case", run_case)
     assert compare.main(["layers", "--workload", "minilm_1x16", "minilm_1x128", "--peer", "torch",
-                         "--threads", "1"]) == 0  # fmt: skip
+                         "--threads", "1"]) == 1  # fmt: skip
     output = capsys.readouterr()
     assert "minilm_1x16" in output.out
     assert "interrupted" in output.err

@@ -40,23 +40,21 @@ struct ClassRow {
   double crop_pct = 0;  // below 384, the part of the edge that a crop keeps; 0: has no such key
 };
 
+// CLIP's, whose defaults BiT's has too.
+constexpr ClassRow ClipRow(std::string_view name, std::string_view model_type) {
+  return {.name = name,
+          .model_type = model_type,
+          .filter = ResizeFilter::kBicubic,
+          .mean = kClipMean,
+          .std = kClipStd,
+          .size = {Kind::kShortestEdge, 224},
+          .size_is_square = false,
+          .crop = 224};
+}
+
 constexpr ClassRow kClasses[] = {
-    {"BitImageProcessor",
-     "dinov2",
-     ResizeFilter::kBicubic,
-     kClipMean,
-     kClipStd,
-     {Kind::kShortestEdge, 224},
-     false,
-     224},
-    {"CLIPImageProcessor",
-     "clip",
-     ResizeFilter::kBicubic,
-     kClipMean,
-     kClipStd,
-     {Kind::kShortestEdge, 224},
-     false,
-     224},
+    ClipRow("BitImageProcessor", "dinov2"),
+    ClipRow("CLIPImageProcessor", "clip"),
     {"ConvNextImageProcessor",
      "convnext",
      ResizeFilter::kBicubic,

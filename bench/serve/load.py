@@ -98,7 +98,9 @@ def main():
         begun, cpu = time.monotonic(), cpu_seconds(server.process.pid)
         command = [arguments.client, server.port, folder / requests, clients, arguments.seconds]
         done = subprocess.run([*map(str, command), *([str(rate)] if rate else [])],
-                              capture_output=True, text=True, check=True)
+                              stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:  # it said why
+            raise SystemExit(f"{command[0]} ended with {done.returncode}")
         found = json.loads(done.stdout)
         found["cpu"] = (cpu_seconds(server.process.pid) - cpu) / (time.monotonic() - begun)
         return found
@@ -108,7 +110,15 @@ def main():
               f"{found['p99']:.2f} | {found['p999']:.2f} | {found['cpu']:.2f} |"
               + (f" {found['wrong']} wrong" if found["wrong"] else ""), flush=True)
 
-    print("| server | load | requests/s | p50 ms | p99 ms | p99.9 ms | CPU |\n"
+    (folder / "text").write_text(texts_of(draw, 1, 15)[0] + "\n")
+    report = json.loads(subprocess.run(
+        [arguments.encore, "bench", "--model", arguments.model, "--texts", folder / "text",
+         "--precision", "f32", "--threads", "all", "--seconds", str(arguments.seconds), "--format",
+         "json"], stdout=subprocess.PIPE, text=True, check=True).stdout)
+    call = report["rows"][-1]["seconds"]
+    print(f"A call of the library on 15 tokens, all threads: p50 {1000 * call['p50']:.2f} ms, "
+          f"p99 {1000 * call['p99']:.2f} ms", flush=True)
+    print("\n| server | load | requests/s | p50 ms | p99 ms | p99.9 ms | CPU |\n"
           "|---|---|---:|---:|---:|---:|---:|")
     servers = [("encore", [arguments.encore, "serve", "--model", arguments.model, "--port",
                            "{port}", "--log", "none"]),

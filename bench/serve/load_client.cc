@@ -143,8 +143,10 @@ int main(int argc, char** argv) {
       char bytes[65536];
       const ssize_t count = ::recv(connection.file, bytes, sizeof(bytes), 0);
       if (count <= 0) {
-        if (connection.busy || now < end) Die("the server closed a connection");
-        polled[i].fd = -1;  // it was idle for long, as others still wait
+        if (connection.busy) Die("the server closed a connection");
+        // Servers close what was idle for some seconds; clients connect again.
+        ::close(connection.file);
+        polled[i].fd = connection.file = Connect(port);
         continue;
       }
       connection.answer.append(bytes, static_cast<size_t>(count));

@@ -68,9 +68,12 @@ std::vector<Status> Compute(const Batch& batch) {
 
 Scheduler::Scheduler(const Executor& executor, size_t queue_tokens, Metrics* metrics)
     : executor_(executor), queue_tokens_(queue_tokens), metrics_(metrics) {
-  // One for long work, which leaves its cores to the others.
-  const int threads = executor.threads() + 1;
-  for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { Run(); });
+  // One for long work, which leaves its cores to the others. They take none of each other's: where
+  // more of them want work than there are cores, the system has two share one, and others idle.
+  threads_.emplace_back([this] { Run(/*takes_long=*/true); });
+  for (int i = 0; i < executor.threads(); ++i) {
+    threads_.emplace_back([this] { Run(/*takes_long=*/false); });
+  }
 }
 
 Scheduler::~Scheduler() {
@@ -79,11 +82,13 @@ Scheduler::~Scheduler() {
     stop_ = true;
   }
   wake_.notify_all();
+  wake_long_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 bool Scheduler::Submit(const std::shared_ptr<Work>& work) {
   const MemoryScope scope(NoMemory::kWait);
+  bool is_free = false;
   {
     const std::lock_guard lock(mutex_);
     if (queued_ + work->all_tokens > queue_tokens_) return false;
@@ -92,8 +97,10 @@ bool Scheduler::Submit(const std::shared_ptr<Work>& work) {
     queued_ns_ += static_cast<double>(work->all_tokens) * work->model->token_ns;
     Insert(work);
     metrics_->SetQueue(queued_);
+    is_free = CanTake(IsLong(*work));
   }
-  wake_.notify_one();
+  // Else a thread that is at work takes it next, on the core that it has.
+  if (is_free) (IsLong(*work) ? wake_long_ : wake_).notify_one();
   return true;
 }
 
@@ -127,11 +134,10 @@ double Scheduler::SecondsOfQueue() const {
   return std::max(queued_ns_, 0.0) / 1e9;
 }
 
-bool Scheduler::CanTakeShort() const {
+bool Scheduler::CanTake(bool is_long) const {
+  if (is_long) return !long_.empty();
   return !short_.empty() && short_running_ < static_cast<size_t>(executor_.threads());
 }
-
-bool Scheduler::CanTakeLong() const { return !long_.empty() && !long_running_; }
 
 void Scheduler::Insert(const std::shared_ptr<Work>& work) {
   const bool is_long = IsLong(*work);
@@ -211,7 +217,6 @@ std::unique_ptr<Batch> Scheduler::TakeLong() {
   } while (end < work->size() && tokens + work->tokens[end] <= work->model->slice_tokens);
   AddPart(work, end, tokens, batch.get());
   batch->executor = Clock::now() > work->due ? executor_ : executor_.InBackground();
-  long_running_ = true;
   return batch;
 }
 
@@ -219,11 +224,7 @@ std::unique_ptr<Batch> Scheduler::TakeLong() {
 Scheduler::WorkList Scheduler::Settle(const Batch& batch, const std::vector<Status>& statuses,
                                       double seconds) {
   WorkList done;
-  if (batch.is_long) {
-    long_running_ = false;
-  } else {
-    --short_running_;
-  }
+  if (!batch.is_long) --short_running_;
   for (size_t i = 0; i < batch.parts.size(); ++i) {
     const Part& part = batch.parts[i];
     const std::shared_ptr<Work>& work = part.work;
@@ -244,22 +245,19 @@ Scheduler::WorkList Scheduler::Settle(const Batch& batch, const std::vector<Stat
   return done;
 }
 
-void Scheduler::Run() {
+void Scheduler::Run(bool takes_long) {
   const MemoryScope scope(NoMemory::kWait);
+  std::condition_variable& wake = takes_long ? wake_long_ : wake_;
   std::unique_lock lock(mutex_);
   for (;;) {
-    wake_.wait(lock, [this] { return stop_ || CanTakeShort() || CanTakeLong(); });
+    wake.wait(lock, [&] { return stop_ || CanTake(takes_long); });
     if (stop_) return;
     WorkList done = RemoveExpired();
     std::unique_ptr<Batch> batch;
-    if (CanTakeShort()) {
-      batch = TakeShort();
-    } else if (CanTakeLong()) {
-      batch = TakeLong();
-    }
-    const bool more = CanTakeShort() || CanTakeLong();
+    if (CanTake(takes_long)) batch = takes_long ? TakeLong() : TakeShort();
+    const bool more = CanTake(takes_long);
     lock.unlock();
-    if (more) wake_.notify_one();
+    if (more) wake.notify_one();
     for (const std::shared_ptr<Work>& work : done) CallFinished(work.get());
     if (batch == nullptr) {
       lock.lock();

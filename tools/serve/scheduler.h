@@ -75,10 +75,9 @@ class Scheduler {
  private:
   using WorkList = std::list<std::shared_ptr<Work>>;
 
-  void Run();
+  void Run(bool takes_long);
   // These need the lock.
-  bool CanTakeShort() const;
-  bool CanTakeLong() const;
+  bool CanTake(bool is_long) const;
   std::unique_ptr<Batch> TakeShort();
   std::unique_ptr<Batch> TakeLong();
   void AddPart(const std::shared_ptr<Work>& work, size_t end, size_t tokens, Batch* batch);
@@ -92,14 +91,14 @@ class Scheduler {
   Metrics* metrics_;
 
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  WorkList short_;            // by due time
-  WorkList long_;             // by due time, without the one that runs
-  size_t queued_ = 0;         // tokens not computed yet
-  double queued_ns_ = 0;      // what they take
-  size_t short_waiting_ = 0;  // tokens in short_
-  size_t short_running_ = 0;  // batches
-  bool long_running_ = false;
+  std::condition_variable wake_;       // threads of short work
+  std::condition_variable wake_long_;  // the thread of long work
+  WorkList short_;                     // by due time
+  WorkList long_;                      // by due time, without the one that runs
+  size_t queued_ = 0;                  // tokens not computed yet
+  double queued_ns_ = 0;               // what they take
+  size_t short_waiting_ = 0;           // tokens in short_
+  size_t short_running_ = 0;           // batches
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

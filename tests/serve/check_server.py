@@ -30,6 +30,21 @@ class InterfacesTest(ServerTest):
         self.assertEqual((status, info["model_id"]), (200, "minilm"))
         self.assertEqual(len(info["models"]), 4)
 
+    def test_head_is_get_without_its_body(self):
+        connection = self.server.connect()
+        for path, wanted in [("/health", 200), ("/v1/models", 200), ("/absent", 404),
+                             ("/embed", 405), ("/ready", 200)]:
+            lengths = []
+            for method in "GET", "HEAD":  # on one connection: bytes too many would be seen
+                connection.request(method, path)
+                answer = connection.getresponse()
+                body = answer.read()
+                lengths.append(int(answer.headers["Content-Length"]))
+                self.assertEqual((answer.status, len(body)),
+                                 (wanted, lengths[0] if method == "GET" else 0), path)
+            self.assertEqual(*lengths, path)
+        connection.close()
+
     def test_metrics_are_prometheus_text(self):
         self.embeddings(input="the cat")
         status, text = self.server.ask("/metrics")

@@ -36,7 +36,7 @@ constexpr const char* kDeadlineHeader = "X-Encore-Deadline-Ms";
 std::string_view View(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 std::string_view KnownMethod(std::string_view method) {
-  if (method == "GET") return "GET";
+  if (method == "GET" || method == "HEAD") return "GET";
   return method == "POST" ? "POST" : "other";
 }
 
@@ -144,6 +144,7 @@ class Session : public std::enable_shared_from_this<Session> {
     call_->record.route = "none";
     call_->record.method = KnownMethod(View(parser_->get().method_string()));
     keep_alive_ = false;
+    is_head_ = false;
     if (error) {
       OnBadRequest(error);
       return;
@@ -152,7 +153,9 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string_view target = View(head.target());
     call_->path = target.substr(0, target.find('?'));
     Response refused;
-    call_->route = Service::Find(View(head.method_string()), call_->path, &refused);
+    is_head_ = head.method() == http::verb::head;
+    const std::string_view method = is_head_ ? "GET" : View(head.method_string());
+    call_->route = Service::Find(method, call_->path, &refused);
     if (call_->route == nullptr) {
       keep_alive_ = head.keep_alive() && parser_->is_done();
       Write(std::move(refused));
@@ -290,6 +293,7 @@ class Session : public std::enable_shared_from_this<Session> {
     answer_->body() = std::move(response.body);
     answer_->keep_alive(keep_alive_);
     answer_->prepare_payload();
+    if (is_head_) answer_->body().clear();  // the length is what GET's would be
     Arm(std::chrono::seconds(shared_->settings.limits.request_seconds));
     http::async_write(socket_, *answer_,
                       [self = shared_from_this()](const IoError& error, size_t /*bytes*/) {
@@ -349,6 +353,7 @@ class Session : public std::enable_shared_from_this<Session> {
   bool reading_ = false;   // ReadPiece's read
   bool awaiting_ = false;  // an answer of the service
   bool keep_alive_ = false;
+  bool is_head_ = false;
   bool answered_ = false;  // a request, at least
 };
 

@@ -81,6 +81,18 @@ GoldenFamily Qwen3() {
           {.biases = false, .fused_qkv = false, .fused_first = false, .type = DType::kBF16}};
 }
 
+GoldenFamily Vit() {
+  const NormConfig norm{.epsilon = 1e-6};
+  return {EncoderConfig::Uniform(96, 2,
+                                 {.num_heads = 3,
+                                  .d_ff = 200,
+                                  .activation = Activation::kQuickGelu,
+                                  .norm_placement = NormPlacement::kPre,
+                                  .norm = norm},
+                                 norm),
+          {.layer_scale = true}};
+}
+
 GoldenFamily Jina() {
   return {EncoderConfig::Uniform(72, 2,
                                  {.num_heads = 6,

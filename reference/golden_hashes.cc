@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inputs behind the published hashes: encoders of four shapes, of five families, some of them
-// in bf16, int8 and int4, and each operation alone. None makes subnormal numbers that a product
-// would see.
+// The inputs behind the published hashes: encoders of four shapes, of six families, some of them in
+// bf16, int8 and int4, one of them on pictures; and each operation alone. None makes subnormal
+// numbers that a product would see.
 
 #include "reference/golden_hashes.h"
 
@@ -12,6 +12,7 @@
 
 #include "encore/encoder.h"
 #include "encore/ops.h"
+#include "encore/resize.h"
 #include "reference/drawn.h"
 #include "reference/encoder_model.h"
 #include "reference/golden_families.h"
@@ -48,6 +49,64 @@ uint64_t HashOfEncoder(Activation activation, bool norm_first, size_t head_size,
                             .norm_first = norm_first,
                             .final_norm = norm_first});
   return HashOfModel(model, {.causal = norm_first}, precision);
+}
+
+// RGB of edge x edge pixels, by this filter from a picture that a formula draws: smooth as a whole,
+// rough from pixel to pixel.
+std::vector<uint8_t> ResizedPicture(size_t height, size_t width, ResizeFilter filter, size_t edge) {
+  std::vector<uint8_t> drawn(height * width * 3);
+  for (size_t i = 0; i < drawn.size(); ++i) {
+    const size_t y = i / 3 / width, x = i / 3 % width;
+    drawn[i] = static_cast<uint8_t>(x * y / 97 + 60 * (i % 3) + (x * x + 5 * y) % 31);
+  }
+  std::vector<uint8_t> resized(edge * edge * 3);
+  EndUnlessOk(ResizeImage(
+      {.pixels = drawn.data(), .width = width, .height = height, .stride = width * 3}, filter,
+      {.height = edge, .width = edge, .rows = edge, .columns = edge}, resized.data(), edge * 3));
+  return resized;
+}
+
+// A picture that gets smaller in both directions, and one that gets lower and wider, by the filters
+// without a sine, which would be the C library's.
+uint64_t HashOfResize() {
+  std::vector<float> bytes;
+  for (const uint8_t filter : {0, 2, 3, 4}) {
+    for (const size_t width : {301, 37}) {
+      const auto made = ResizedPicture(203, width, static_cast<ResizeFilter>(filter), 112);
+      bytes.insert(bytes.end(), made.begin(), made.end());
+    }
+  }
+  return HashBits(bytes);
+}
+
+// Two pictures from their pixels to their last states: 50 and 197 rows, as ViT-B/32 and ViT-B/16
+// have, of the class and of patches by a linear layer.
+uint64_t HashOfPictures(Precision precision) {
+  constexpr size_t kPatch = 16, kInputs = 3 * kPatch * kPatch;
+  const GoldenFamily family = Vit();
+  const size_t d = family.config.d_model;
+  const std::vector<float> weight = RandomFloats(kInputs * d, 12, 0.1f);
+  std::vector<size_t> starts = {0};
+  std::vector<float> x;
+  for (const size_t across : {7, 14}) {
+    const size_t edge = across * kPatch;
+    const auto pixels = ResizedPicture(203, 301, ResizeFilter::kBicubic, edge);
+    std::vector<float> patches(across * across * kInputs);
+    for (size_t i = 0; i < patches.size(); ++i) {  // channels, then rows of a patch
+      const size_t patch = i / kInputs, channel = i % kInputs / (kPatch * kPatch);
+      const size_t row = patch / across * kPatch + i / kPatch % kPatch;
+      const size_t column = patch % across * kPatch + i % kPatch;
+      patches[i] = static_cast<float>(pixels[(row * edge + column) * 3 + channel]) / 64 - 2;
+    }
+    std::vector<float> rows = RandomFloats((1 + across * across) * d, 13);
+    EndUnlessOk(MatMul({patches.data(), {across * across, kInputs}}, {weight.data(), {kInputs, d}},
+                       {rows.data() + d, {across * across, d}}));
+    x.insert(x.end(), rows.begin(), rows.end());
+    starts.push_back(starts.back() + rows.size() / d);
+  }
+  const Encoder encoder =
+      EncoderModel(family.config, family.choices).Make({.precision = precision});
+  return HashBits(Forward(encoder, Batch{.seq_starts = starts}, x));
 }
 
 uint64_t HashOfFunction(Status (*function)(ConstView, MutableView)) {
@@ -138,6 +197,10 @@ constexpr Computed kComputed[] = {
      [] { return HashOfEncoder(Activation::kSilu, true, 72, Precision::kInt4); }},
     {"int4 modernbert", [] { return HashOfFamily(ModernBert(), Precision::kInt4); }},
     {"int4 gemma", [] { return HashOfFamily(Gemma(), Precision::kInt4); }},
+    {"pictures", [] { return HashOfPictures(Precision::kF32); }},
+    {"bf16 pictures", [] { return HashOfPictures(Precision::kBF16); }},
+    {"int8 pictures", [] { return HashOfPictures(Precision::kInt8); }},
+    {"int4 pictures", [] { return HashOfPictures(Precision::kInt4); }},
     {"exp", [] { return HashOfFunction(Exp); }},
     {"tanh", [] { return HashOfFunction(Tanh); }},
     {"gelu", [] { return HashOfFunction(Gelu); }},
@@ -147,6 +210,7 @@ constexpr Computed kComputed[] = {
     {"softmax", HashOfSoftmax},
     {"layer_norm", HashOfLayerNorm},
     {"attention", HashOfAttention},
+    {"resize", HashOfResize},
 };
 
 }  // namespace

@@ -43,6 +43,10 @@ inline constexpr GoldenHash kGoldenHashes[] = {
     {"int4 silu pre 72", 0x03e3ac63f939f97a},
     {"int4 modernbert", 0x4b563036d576e972},
     {"int4 gemma", 0x94bf84b2c43be2ea},
+    {"pictures", 0xb057b39a1ef64a62},
+    {"bf16 pictures", 0x23e16344692dcf81},
+    {"int8 pictures", 0x6cca8332e9ad69f1},
+    {"int4 pictures", 0x350c773f1ea96c1d},
     {"exp", 0x71ccad2eff00d2db},
     {"tanh", 0x3e68faaa4c1320d1},
     {"gelu", 0xdf2a7599ed2ff36f},
@@ -52,6 +56,7 @@ inline constexpr GoldenHash kGoldenHashes[] = {
     {"softmax", 0xd7a465980b989c60},
     {"layer_norm", 0x41364005926e7617},
     {"attention", 0xf5eb62cdaffc068b},
+    {"resize", 0xeaa39c6a1a6c16c1},
 };
 
 // The hash that the active SIMD target gives for the input of this name, which must be one of the

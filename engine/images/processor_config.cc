@@ -140,34 +140,26 @@ Result<const ClassRow*> FindClass(const std::string& name, const std::string& mo
                 sentence + "; wanted an image processor of " + ClassNames());
 }
 
-// An edge of at least 1 pixel, or 0 where the member is absent.
-size_t Edge(JsonMembers& members, std::string_view key) {
-  const std::optional<size_t> edge = members.OptionalSize(key);
-  if (edge && (*edge == 0 || *edge > kMaxModelEdge)) {
-    members.Refuse(key, "1 .. " + std::to_string(kMaxModelEdge));
-  }
-  return edge.value_or(0);
-}
-
 // The object {"height", "width"} or one of the others.
 ResizeRule ReadSizeObject(JsonMembers& size) {
-  const size_t height = Edge(size, "height");
-  const size_t width = Edge(size, "width");
-  const size_t shortest = Edge(size, "shortest_edge");
-  const size_t longest = Edge(size, "longest_edge");
-  const size_t max_height = Edge(size, "max_height");
-  const size_t max_width = Edge(size, "max_width");
-  const ResizeRule rules[] = {{Kind::kExact, height, width},
-                              {Kind::kLimitedEdges, shortest, longest},
-                              {Kind::kWithin, max_height, max_width},
-                              {Kind::kShortestEdge, shortest, 1}};
-  const size_t given = static_cast<size_t>(height > 0) + static_cast<size_t>(width > 0) +
-                       static_cast<size_t>(shortest > 0) + static_cast<size_t>(longest > 0) +
-                       static_cast<size_t>(max_height > 0) + static_cast<size_t>(max_width > 0);
-  for (const ResizeRule& rule : rules) {
-    const bool one_key = rule.kind == Kind::kShortestEdge;
-    if (rule.first > 0 && rule.second > 0 && given == (one_key ? 1 : 2)) return rule;
-  }
+  size_t given = 0;
+  // At least 1 pixel, or 0 where the member is absent.
+  const auto edge = [&](std::string_view key) {
+    const std::optional<size_t> found = size.OptionalSize(key);
+    if (found && (*found == 0 || *found > kMaxModelEdge)) {
+      size.Refuse(key, "1 .. " + std::to_string(kMaxModelEdge));
+    }
+    given += found ? 1 : 0;
+    return found.value_or(0);
+  };
+  const size_t height = edge("height"), width = edge("width");
+  const size_t shortest = edge("shortest_edge"), longest = edge("longest_edge");
+  const size_t max_height = edge("max_height"), max_width = edge("max_width");
+  if (given == 1 && shortest > 0) return {Kind::kShortestEdge, shortest};
+  if (given != 2) return {};
+  if (height > 0 && width > 0) return {Kind::kExact, height, width};
+  if (shortest > 0 && longest > 0) return {Kind::kLimitedEdges, shortest, longest};
+  if (max_height > 0 && max_width > 0) return {Kind::kWithin, max_height, max_width};
   return {};
 }
 

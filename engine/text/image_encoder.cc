@@ -136,6 +136,11 @@ ImageBuffers BuffersOf(CallScratch* scratch) {
           .more = &scratch->gathered};
 }
 
+size_t MostPictures(const ImageImpl& impl, const ImageOptions& options) {  // of a batch
+  const size_t tokens = BatchTokens(options.batch_tokens, options.executor.threads());
+  return std::max<size_t>(1, tokens / impl.model.tokens());
+}
+
 Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
                     const EncodeSettings& settings, const ImageOptions& options,
                     MutableView vectors) {
@@ -145,8 +150,7 @@ Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
   ENCORE_RETURN_IF_ERROR(scratch.status());
   const Executor& executor = options.executor;
   const size_t tokens = impl.model.tokens();
-  const size_t most =
-      std::max<size_t>(1, BatchTokens(options.batch_tokens, executor.threads()) / tokens);
+  const size_t most = MostPictures(impl, options);
   const size_t width = impl.model.width();
   for (size_t begin = 0; begin < images.size(); begin += most) {
     watch.Enter(&CallStats::tokenizing);
@@ -179,7 +183,7 @@ Result<EncodeSettings> SettingsOf(const ImageImpl& impl, const ImageOptions& opt
 Result<PatchVectors> EncodePatchesOf(const ImageImpl& impl, const ImageView& image,
                                      const ImageOptions& options) {
   CallWatch watch(options);
-  if (options.dimensions > 0 || options.normalize.value_or(false)) {
+  if (options.dimensions > 0 || options.normalize) {
     return InvalidArgument(
         "found dimensions or normalize; wanted neither, as these are for the "
         "vectors of pictures");
@@ -241,6 +245,24 @@ Result<PatchVectors> ImageEncoder::EncodePatches(const ImageView& image,
                                                  const ImageOptions& options) const {
   return internal::Guarded("the vectors",
                            [&] { return internal::EncodePatchesOf(*impl_, image, options); });
+}
+
+Status ImageEncoder::Prepare(size_t max_images, const Executor& executor, Scratch* scratch) const {
+  return internal::Guarded("the preparation", [&]() -> Status {
+    if (max_images == 0) return InvalidArgument("max_images is 0; wanted at least 1");
+    const ImageOptions options{.executor = executor, .scratch = scratch};
+    const size_t count = std::min(max_images, internal::MostPictures(*impl_, options));
+    const std::vector<uint8_t> black(height() * width());
+    const std::vector<ImageView> images(count, {.pixels = black.data(),
+                                                .width = width(),
+                                                .height = height(),
+                                                .stride = width(),
+                                                .channels = 1});
+    ENCORE_RETURN_IF_ERROR(Encode(images, options).status());
+    if (scratch != nullptr || impl_->scratch.idle_bytes() > 0) return {};
+    return InvalidArgument("kept_bytes is " + std::to_string(impl_->scratch.max_idle_bytes()) +
+                           "; wanted enough for a call's memory, or a scratch");
+  });
 }
 
 size_t ImageEncoder::dimensions() const { return impl_->dimensions(); }

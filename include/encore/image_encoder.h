@@ -78,6 +78,12 @@ class ENCORE_API ImageEncoder {
   Result<PatchVectors> EncodePatches(const ImageView& image,
                                      const ImageOptions& options = {}) const;
 
+  // Makes the next call of up to so many pictures as fast as later ones, by computing as many: in
+  // `scratch`, or in memory that is kept. kInvalidArgument if kept_bytes is too small. Memory for
+  // resizing, which depends on a picture's size, is taken in each call.
+  Status Prepare(size_t max_images, const Executor& executor = {},
+                 Scratch* scratch = nullptr) const;
+
   size_t dimensions() const;      // of Encode's vectors
   size_t max_dimensions() const;  // more where the folder has a truncate_dim
   size_t d_model() const;         // of patches' vectors

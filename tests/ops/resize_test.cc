@@ -9,11 +9,14 @@
 
 #include <algorithm>
 #include <fstream>
+#include <random>
 #include <string>
 #include <vector>
 
 #include "nlohmann/json.hpp"
+#include "reference/resize.h"
 #include "tests/support/drawn_picture.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
 namespace encore {
@@ -39,6 +42,27 @@ TEST(ResizeTest, HasPillowsBytesOnEveryTarget) {
       const DrawnPicture picture(one[0], one[1], one[2], one[3]);
       const auto filter = static_cast<ResizeFilter>(one[6].get<int>());
       EXPECT_EQ(Crc32(Resized(picture.View(), filter, Whole(one[4], one[5]))), one[7]) << one;
+    }
+  });
+}
+
+// The definition beside the kernels: sizes of all magnitudes, kept edges, all filters.
+TEST(ResizeTest, IsTheDefinitionOnEveryTarget) {
+  ForEachTarget([&](const std::string&) {
+    std::mt19937 random(11);
+    const auto edge = [&](size_t most) {
+      return std::max<size_t>(1, (random() % most) >> random() % 8);
+    };
+    for (int i = 0; i < (kEmulated ? 30 : 180); ++i) {
+      const DrawnPicture picture(random(), edge(400), edge(400), 3);
+      const size_t height = i % 10 == 0 ? picture.height : edge(300);
+      const size_t width = i % 13 == 0 ? picture.width : edge(300);
+      const auto filter = static_cast<ResizeFilter>(i % 6);
+      EXPECT_TRUE(
+          Resized(picture.View(), filter, Whole(height, width)) ==
+          reference::Resize(picture.pixels, picture.height, picture.width, height, width, filter))
+          << i % 6 << ": " << picture.height << " x " << picture.width << " to " << height << " x "
+          << width;
     }
   });
 }

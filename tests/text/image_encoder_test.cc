@@ -10,18 +10,21 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <numeric>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "encore/image_encoder.h"
 #include "encore/safetensors.h"
-#include "encore/thread_pool.h"
 #include "reference/accuracy.h"
 #include "reference/drawn.h"
 #include "tests/support/compare.h"
 #include "tests/support/drawn_picture.h"
+#include "tests/support/executors.h"
 #include "tests/support/model_folder.h"
+#include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
@@ -113,26 +116,40 @@ TEST_P(ImageEncoders, GiveThePublishedBits) {
   });
 }
 
+// In each precision the best target's bits alone are those of each target with FMA, in batches of
+// 1, of some and of all pictures, in other orders, by two of all executors in turn.
 TEST_P(ImageEncoders, GiveTheSameBitsWhateverTheBatch) {
   if (kEmulated) GTEST_SKIP() << "takes minutes under an emulator";
-  const ThreadPool pool = Taken(ThreadPool::Create({.threads = 3}));
-  for (const Precision precision : {Precision::kF32, Precision::kBF16, Precision::kInt8}) {
+  const Executors executors;
+  const std::vector<ImageView> views = Views();
+  std::mt19937 random(7);
+  auto named = executors.begin();
+  for (const Precision precision : kPrecisions) {
     SCOPED_TRACE(PrecisionName(precision));
-    const ImageEncoder model = Open({.precision = precision});
-    const size_t width = model.dimensions();
-    std::vector<ImageView> views = Views();
-    const std::vector<float> all = Floats(model.Encode(views));
-    EXPECT_TRUE(SameBits(
-        Floats(model.Encode(views, {.executor = pool.executor(), .batch_tokens = 40})), all));
-    std::reverse(views.begin(), views.end());
-    const std::vector<float> turned =
-        Floats(model.Encode(views, {.executor = pool.executor(), .batch_tokens = 1}));
-    ASSERT_EQ(turned.size(), views.size() * width);
-    for (size_t i = 0; i < views.size(); ++i) {
-      EXPECT_TRUE(SameBits(std::span(all).subspan(i * width, width),
-                           std::span(turned).subspan((views.size() - 1 - i) * width, width)))
-          << i;
-    }
+    const ImageEncoder best = Open({.precision = precision});
+    std::vector<std::vector<float>> alone;
+    for (const ImageView& view : views) alone.push_back(Floats(best.Encode({&view, 1})));
+    ForEachTarget([&](const std::string& target) {
+      if (!reference::TargetHasFma(target)) return;
+      const ImageEncoder model = Open({.precision = precision});
+      for (int run = 0; run < 2; ++run) {
+        if (named == executors.end()) named = executors.begin();
+        SCOPED_TRACE(named->name);
+        std::vector<size_t> order(views.size());
+        std::iota(order.begin(), order.end(), size_t{0});
+        std::shuffle(order.begin(), order.end(), random);
+        std::vector<ImageView> shuffled;
+        for (const size_t i : order) shuffled.push_back(views[i]);
+        const std::vector<float> found = Floats(model.Encode(
+            shuffled, {.executor = (named++)->executor, .batch_tokens = random() % 3 * 40}));
+        ASSERT_EQ(found.size(), views.size() * model.dimensions());
+        for (size_t i = 0; i < order.size(); ++i) {
+          EXPECT_TRUE(SameBits(std::span(found).subspan(i * model.dimensions(), model.dimensions()),
+                               alone[order[i]]))
+              << order[i];
+        }
+      }
+    });
   }
 }
 
@@ -251,6 +268,9 @@ TEST(ImageEncoderFolders, APictureAtFaultIsNamed) {
   EXPECT_EQ(status.code(), ErrorCode::kInvalidArgument);
   EXPECT_TRUE(Has(std::string(status.message()), "image 4")) << status.message();
   EXPECT_EQ(model.Encode({}).value().size_bytes(), 0u);
+  for (const bool normalize : {false, true}) {
+    EXPECT_FALSE(model.EncodePatches(views[0], {.normalize = normalize}).ok());
+  }
   EXPECT_EQ(model.Encode(Views(), {.dimensions = 33}).status().code(), ErrorCode::kInvalidArgument);
 }
 
@@ -272,6 +292,24 @@ TEST(ImageEncoderCalls, CutNormalizeAndReport) {
   EXPECT_EQ(stats.texts, 9u);
   EXPECT_EQ(stats.tokens, 9u * model.tokens());
   EXPECT_EQ(done, 9u);
+}
+
+TEST(ImageEncoderCalls, PrepareMakesTheMemory) {
+  const ImageEncoder model = Taken(ImageEncoder::Open(kVision + "siglip"));
+  EXPECT_EQ(model.Memory().scratch, 0u);
+  ASSERT_TRUE(model.Prepare(9).ok());
+  const size_t kept = model.Memory().scratch;
+  EXPECT_GT(kept, 0u);
+  const std::vector<float> found = Floats(model.Encode(Views()));
+  EXPECT_EQ(model.Memory().scratch, kept);
+  Scratch scratch;
+  ASSERT_TRUE(model.Prepare(9, {}, &scratch).ok());
+  const size_t bytes = scratch.size_bytes();
+  EXPECT_TRUE(SameBits(Floats(model.Encode(Views(), {.scratch = &scratch})), found));
+  EXPECT_EQ(scratch.size_bytes(), bytes);
+  EXPECT_EQ(model.Prepare(0).code(), ErrorCode::kInvalidArgument);
+  const ImageEncoder small = Taken(ImageEncoder::Open(kVision + "siglip", {.kept_bytes = 100}));
+  EXPECT_TRUE(Has(std::string(small.Prepare(9).message()), "kept_bytes is 100"));
 }
 
 // A cache has the layers of pictures beside those of texts, of the same sizes.

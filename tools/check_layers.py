@@ -29,9 +29,11 @@ LAYER_TABLE = "engine/nn/layer_tensors.h"
 # Top to bottom: each room with the rooms, or single headers, it may include besides itself.
 ROOMS = {
     "bench": ["bench/measure", "reference", *TEXT, *ENGINE],
-    "tests": ["tools/encore", "tools/serve", "reference/exhaustive", "bench/measure", "reference",
-              *TEXT, *ENGINE],
-    "tools/encore": ["tools/serve", "bench/measure", *TEXT, *ENGINE],
+    "tests": ["tools/encore", "tools/serve", "tools/images", "reference/exhaustive",
+              "bench/measure", "reference", *TEXT, *ENGINE],
+    "tools/encore": ["tools/serve", "tools/images", "bench/measure", *TEXT, *ENGINE],
+    # Files of pictures, for the command and for fuzzing.
+    "tools/images": ["engine/platform", "engine/base", "include/encore"],
     # The server is a client of the libraries: it sees their public interface alone.
     "tools/serve": ["include/encore"],
     # The search over all floats, of `encore verify` and of the tests.
@@ -83,9 +85,9 @@ FOREIGN = {
     "omp.h": ["engine/platform/thread_team.", "bench/"],
     "nlohmann/": ["engine/io/", "tests/", "tools/", "bench/"],
     "boost/": ["tools/serve/", "tests/fuzz/serve_target.cc"],
-    "png.h": ["tools/encore/decode_png.cc"],
-    **dict.fromkeys(("jpeglib.h", "jerror.h"), ["tools/encore/decode_jpeg.cc"]),
-    "webp/": ["tools/encore/decode_webp.cc"],
+    "png.h": ["tools/images/decode_png.cc"],
+    **dict.fromkeys(("jpeglib.h", "jerror.h"), ["tools/images/decode_jpeg.cc"]),
+    "webp/": ["tools/images/decode_webp.cc"],
     "CLI/": ["tools/encore/command_line.cc", "bench/common.cc"],
     "gtest/": ["tests/"],
     "gmock/": ["tests/"],

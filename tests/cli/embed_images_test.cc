@@ -18,15 +18,14 @@
 #include "nlohmann/json.hpp"
 #include "tests/cli/cli_runner.h"
 #include "tests/support/drawn_picture.h"
-#include "tools/encore/decode_image.h"
-#include "tools/encore/failure.h"
+#include "tools/images/decode_image.h"
 
 namespace encore {
 namespace {
 
+using images::DecodedImage;
+using images::DecodeImage;
 using nlohmann::json;
-using tool::DecodedImage;
-using tool::DecodeImage;
 
 const std::string kClip = std::string(ENCORE_TEST_DATA_DIR "/vision/clip");
 
@@ -75,12 +74,8 @@ json FileCases() {
 
 // What decoding says, or "decoded".
 std::string Said(const std::vector<uint8_t>& bytes) {
-  try {
-    DecodeImage(bytes, "it");
-    return "decoded";
-  } catch (const tool::Failure& failure) {
-    return failure.what();
-  }
+  const Result<DecodedImage> image = DecodeImage(bytes, "it");
+  return image.ok() ? "decoded" : std::string(image.status().message());
 }
 
 TEST(DecodeImageTest, HasPillowsPixels) {
@@ -92,7 +87,7 @@ TEST(DecodeImageTest, HasPillowsPixels) {
       EXPECT_TRUE(Has(Said(bytes), "built without the library that reads it")) << Said(bytes);
       continue;
     }
-    const DecodedImage image = DecodeImage(bytes, name);
+    const DecodedImage image = *DecodeImage(bytes, name);
     EXPECT_EQ(image.height, one[1][1]);
     EXPECT_EQ(image.width, one[1][2]);
     EXPECT_EQ(image.pixels.size(), image.height * image.width * image.channels);
@@ -149,7 +144,7 @@ class EmbedImagesTest : public CliTest {
       const std::string path =
           Path(name.ends_with(".webp") ? "pictures/more/" + name : "pictures/" + name);
       WriteFile(path, std::string(bytes.begin(), bytes.end()));
-      made_[path] = DecodeImage(bytes, name);
+      made_[path] = *DecodeImage(bytes, name);
     }
     WriteFile(Path("pictures/notes.txt"), "no picture");
     if (made_.empty()) GTEST_SKIP() << "built without libraries of pictures";
@@ -205,6 +200,37 @@ TEST_F(EmbedImagesTest, TakesListsPicturesAndShards) {
   EXPECT_EQ(shard, first(Path("list.txt")));
   ASSERT_EQ(Embed({"--input", made_.begin()->first, "--output", Path("one.npy")}).status, 0);
   EXPECT_EQ(shard, ReadFile(Path("one.npy")));
+}
+
+TEST_F(EmbedImagesTest, GoesOnWithAnOutput) {
+  std::string some, all;
+  for (const auto& [path, image] : made_) {
+    if (path != made_.rbegin()->first) some += path + "\n";
+    all += path + "\n";
+  }
+  WriteFile(Path("list.txt"), some);
+  const std::vector<std::string> arguments = {"--input", Path("list.txt"), "--output",
+                                              Path("v.npy"), "--resume"};
+  ASSERT_EQ(Embed(arguments).status, 0);
+  WriteFile(Path("list.txt"), all);
+  const CliResult result = Embed(arguments);
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_TRUE(Has(result.out, "1 picture in ")) << result.out;
+  ASSERT_EQ(Embed({"--input", Path("list.txt"), "--output", Path("all.npy")}).status, 0);
+  EXPECT_EQ(ReadFile(Path("v.npy")), ReadFile(Path("all.npy")));
+  // Another picture of the same name, another path, another setting.
+  const std::string last = made_.rbegin()->first;
+  const std::string first = ReadFile(made_.begin()->first);
+  std::vector<std::string> normalized = arguments;
+  normalized.push_back("--normalize");
+  EXPECT_TRUE(Has(Embed(normalized).err, "without --normalize"));
+  WriteFile(Path("list.txt"), all.substr(0, all.size() - 1 - last.size()));
+  EXPECT_TRUE(Has(Embed(arguments).err, "--input only"));
+  WriteFile(Path("list.txt"), all);
+  WriteFile(last, first);
+  const CliResult changed = Embed(arguments);
+  EXPECT_EQ(changed.status, 2);
+  EXPECT_TRUE(Has(changed.err, "are not those of --output")) << changed.err;
 }
 
 TEST_F(EmbedImagesTest, RefusesInSentences) {

@@ -21,6 +21,7 @@ std::span<const Target> Targets() {
     {"heads", RunHeads},
     {"torch_file", RunTorchFile},
     {"image_processor", RunImageProcessor},
+    {"picture_files", RunPictureFiles},
     {"weights", RunWeights},
     {"encoder", RunEncoder},
     {"operations", RunOperations},

@@ -35,6 +35,7 @@ void RunTexts(std::string_view input);
 void RunFolder(std::string_view input);
 void RunTorchFile(std::string_view input);
 void RunImageProcessor(std::string_view input);
+void RunPictureFiles(std::string_view input);
 void RunHeads(std::string_view input);
 void RunWeights(std::string_view input);
 void RunEncoder(std::string_view input);

@@ -21,7 +21,7 @@
 #include "tools/encore/embed_tokens.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
-#include "tools/encore/resume_record.h"
+#include "tools/encore/resumable_output.h"
 #include "tools/encore/shared_options.h"
 #include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
@@ -123,23 +123,6 @@ void WantOutputOfItsOwn(const EmbedOptions& options) {
   }
 }
 
-// The checksum of texts, and of their ids where the output has them.
-class InputChecksum {
- public:
-  explicit InputChecksum(const VectorLayout& layout) : with_ids_(!layout.field.empty()) {}
-  void Add(const TextChunks& input) {
-    for (size_t i = 0; i < input.texts().size(); ++i) {
-      checksum_.Add(input.texts()[i]);
-      if (with_ids_) checksum_.Add(input.ids()[i]);
-    }
-  }
-  uint64_t value() const { return checksum_.value(); }
-
- private:
-  bool with_ids_;
-  TextsChecksum checksum_;
-};
-
 // All that decides about the rows but the texts.
 ResumeSettings SettingsOfRows(const EmbedOptions& options, const VectorLayout& layout,
                               size_t max_length) {
@@ -162,51 +145,46 @@ ResumeSettings SettingsOfRows(const EmbedOptions& options, const VectorLayout& l
   settings["--no-prompt"] = flag(options.no_prompt);
   settings["--normalize"] = !options.normalize ? "" : *options.normalize ? "yes" : "no";
   settings["--task"] = options.task;
+  settings["--images"] = flag(options.images);
   return settings;
 }
 
-// Reads past the texts whose vectors an earlier run has written. Throws Failure unless they are
-// those of the record, and the vectors of some of them, the first and the last included, those of
-// the file: a processor without FMA computes others.
-void SkipWritten(const WrittenVectors& written, const ResumeRecord& record,
-                 const TextEncoder& model, const EncodeOptions& encode, TextChunks* input,
-                 InputChecksum* checksum) {
-  constexpr size_t kSamples = 16;
-  const size_t step = std::max<size_t>(1, written.rows() / kSamples);
-  for (size_t row = 0; row < written.rows();) {
-    if (!input->Next(written.rows() - row)) {
-      if (StopRequested()) return;
-      throw Failure("--resume: --output has " + Counted(written.rows(), "row") + ", --input only " +
-                    Counted(row, "text"));
-    }
-    checksum->Add(*input);
-    const size_t first = row;
-    row += input->texts().size();
-    for (size_t i = first; i < row; ++i) {
-      if (i % step != 0 && i + 1 != written.rows()) continue;
-      const Result<Embeddings> made = model.Encode({input->texts()[i - first]}, encode);
-      Check(made.status(), input->Where(i - first));
-      const ConstView vector = made->vectors.View<float>();
-      if (written.Holds(i, {vector.data(), vector.dim(1)}, input->ids()[i - first])) continue;
-      throw Failure("--resume: row " + std::to_string(i) + " of --output is not the vector of " +
-                    input->Where(i - first) + ": the text is another, or the machine computes " +
-                    "others");
-    }
-  }
-  if (checksum->value() == record.texts) return;
-  throw Failure("--resume: the first " + Counted(written.rows(), "text") +
-                " of --input are not those of --output: one was changed, moved, added or removed");
+void AddAll(const TextChunks& input, ResumableOutput* output) {
+  for (size_t i = 0; i < input.texts().size(); ++i) output->Add(input.texts()[i], input.ids()[i]);
 }
 
-void WriteVectors(const Embeddings& embeddings, const TextChunks& input, VectorWriter* writer) {
+// Reads past the texts whose vectors an earlier run has written. Throws Failure unless they are
+// those of then, and the vectors of some of them, the first and the last included, those of the
+// file.
+void SkipWritten(const TextEncoder& model, const EncodeOptions& encode, TextChunks* input,
+                 ResumableOutput* output) {
+  for (size_t row = 0; row < output->written();) {
+    if (!input->Next(output->written() - row)) {
+      if (StopRequested()) return;
+      throw Failure("--resume: --output has " + Counted(output->written(), "row") +
+                    ", --input only " + Counted(row, "text"));
+    }
+    AddAll(*input, output);
+    for (size_t i = 0; i < input->texts().size(); ++i, ++row) {
+      if (!output->IsSample(row)) continue;
+      const Result<Embeddings> made = model.Encode({input->texts()[i]}, encode);
+      Check(made.status(), input->Where(i));
+      output->WantVector(row, made->vectors.View<float>(), input->ids()[i], input->Where(i));
+    }
+  }
+  output->WantSameInputs();
+}
+
+void WriteVectors(const Embeddings& embeddings, const TextChunks& input, ResumableOutput* output) {
   const ConstView vectors = embeddings.vectors.View<float>();
-  const size_t bad = writer->FirstUnwritable(vectors);
+  const size_t bad = output->FirstUnwritable(vectors);
   if (bad < vectors.dim(0)) {
-    throw Failure(input.Where(bad) + ": text " + std::to_string(writer->rows() + bad + 1) +
+    const size_t before = std::max(output->rows(), output->written());
+    throw Failure(input.Where(bad) + ": text " + std::to_string(before + bad + 1) +
                   " has a vector with nan or inf, which JSON and integers cannot hold; .npy in f32 "
                   "can");
   }
-  writer->Write(vectors, input.ids());
+  output->Write(vectors, input.ids());
 }
 
 // The input, or of "2/8" every eighth text from the second on.
@@ -261,11 +239,11 @@ int RunEmbedTokens(const EmbedOptions& options, const TextSession& session, Text
 }
 
 int RunEmbedImages(const EmbedOptions& options, VectorLayout layout) {
-  WantNoOption(options.resume || options.max_active_dims > 0 || !options.prompt_name.empty() ||
+  WantNoOption(options.max_active_dims > 0 || !options.prompt_name.empty() ||
                    !options.prompt.empty() || options.no_prompt || !options.task.empty() ||
                    !options.vectors.empty() || options.text.max_length > 0,
-               "--resume, --max-active-dims, --prompt-name, --prompt, --no-prompt, --task, "
-               "--vectors, --max-length",
+               "--max-active-dims, --prompt-name, --prompt, --no-prompt, --task, --vectors, "
+               "--max-length",
                "are of pictures");
   const TextSession session(options.text, VectorsWanted::kOfImages);
   const ImageEncoder& model = *session.images();
@@ -274,64 +252,31 @@ int RunEmbedImages(const EmbedOptions& options, VectorLayout layout) {
                                .normalize = options.normalize,
                                .dimensions = options.dimensions,
                                .batch_tokens = options.text.batch_tokens};
-  return EmbedImages(model, encode, SourceOf(options), options.output, layout);
-}
-
-// Of the output that there is. Throws Failure unless this command can go on with it.
-ResumeRecord WantedRecord(const WrittenVectors& written, const ResumeFile& file,
-                          const ResumeSettings& settings, const std::string& output) {
-  std::optional<ResumeRecord> record = file.Find(written.rows(), written.checksum());
-  if (!record) {
-    throw Failure("--resume: " + output + ".resume has no record of " + output +
-                  " as it is now: the file was changed, or another command made it; without "
-                  "--resume all texts are computed again");
-  }
-  WantSameSettings(record->settings, settings, output);
-  return *std::move(record);
+  Check(model.Encode({}, encode).status());
+  ResumableOutput output(options.output, layout, SettingsOfRows(options, layout, 0), options.resume,
+                         "picture");
+  return EmbedImages(model, encode, SourceOf(options), &output);
 }
 
 int EmbedDense(const EmbedOptions& options, const TextSession& session, const VectorLayout& layout,
                const EncodeOptions& encode, size_t max_length, TextChunks* input) {
   const TextEncoder& model = session.model();
-  VectorWriter writer(options.output, layout);
-  ResumeFile record_file(options.output);
-  ResumeRecord record = {.settings = SettingsOfRows(options, layout, max_length)};
+  ResumableOutput output(options.output, layout, SettingsOfRows(options, layout, max_length),
+                         options.resume, "text");
   TextProgress progress(*input);
-  InputChecksum checksum(layout);
-  std::optional<WrittenVectors> written;
-  std::optional<ResumeRecord> before;
-  std::error_code error;
-  if (options.resume && std::filesystem::exists(options.output, error)) {
-    written.emplace(options.output, layout);
-    before = WantedRecord(*written, record_file, record.settings, options.output);
-    SkipWritten(*written, *before, model, encode, input, &checksum);
+  if (output.written() > 0) {
+    SkipWritten(model, encode, input, &output);
     progress.Skip();
-    std::cout << Counted(written->rows(), "text") << " had been done before\n";
+    std::cout << Counted(output.written(), "text") << " had been done before\n";
   }
   const auto compute = [&](const Texts& texts) { return model.Encode(texts, encode); };
   progress.ForAll(input, compute, [&](const Embeddings& embeddings) {
-    if (written && writer.rows() == 0) writer.Append(*written);
-    WriteVectors(embeddings, *input, &writer);
-    checksum.Add(*input);
+    WriteVectors(embeddings, *input, &output);
+    AddAll(*input, &output);
   });
-  if (StopRequested() && progress.texts() == 0) {
-    throw Failure("stopped before a text was done; nothing was written");
-  }
-  if (!written || progress.texts() > 0) {
-    record.rows = writer.rows();
-    record.texts = checksum.value();
-    record.output = writer.checksum();
-    const Status noted = record_file.Write(record, before);
-    writer.Commit();
-    if (noted.ok()) record_file.DropOthers(record);
-    Check(noted, "--output is written, and --resume cannot go on with it");
-  }
+  output.Commit();
   std::cout << progress.Summary(max_length) << "\n";
-  if (!StopRequested()) return kExitOk;
-  throw Failure("stopped; " + options.output + " has the vectors of the first " +
-                    Counted(writer.rows(), "text") +
-                    ", and the same command with --resume goes on from there",
-                kExitIncomplete);
+  return output.ExitStatus();
 }
 
 int RunEmbed(const EmbedOptions& options) {

@@ -14,17 +14,18 @@
 #include <vector>
 
 #include "engine/io/json_value.h"
-#include "tools/encore/decode_image.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/stop_signal.h"
 #include "tools/encore/terminal.h"
 #include "tools/encore/text.h"
+#include "tools/images/decode_image.h"
 
 namespace encore::tool {
 namespace {
 
 namespace fs = std::filesystem;
+using images::DecodedImage;
 
 // What a batch may have: few enough that memory is bounded, and enough for every thread.
 constexpr size_t kMostPictures = 32;
@@ -83,35 +84,67 @@ Pictures FindPictures(const TextSource& source) {
   return found;
 }
 
+DecodedImage Decode(const std::string& path) {
+  Result<DecodedImage> image = images::ReadImage(path);
+  if (!image.ok()) throw Failure(Printable(image.status().message()));
+  return *std::move(image);
+}
+
 // Of the paths from `first` on, as many as a batch may have.
 std::vector<DecodedImage> DecodeBatch(const std::vector<std::string>& paths, size_t first) {
   std::vector<DecodedImage> batch;
   size_t bytes = 0;
   while (first + batch.size() < paths.size() && batch.size() < kMostPictures &&
          bytes < kMostBytes && !StopRequested()) {
-    batch.push_back(ReadImage(paths[first + batch.size()]));
+    batch.push_back(Decode(paths[first + batch.size()]));
     bytes += batch.back().pixels.size();
   }
   return batch;
 }
 
+// Computes one picture of those that an earlier run has done in some, and compares all files.
+void SkipWritten(const ImageEncoder& model, const ImageOptions& options, const Pictures& pictures,
+                 ResumableOutput* output) {
+  const size_t written = output->written();
+  if (pictures.paths.size() < written) {
+    throw Failure("--resume: --output has " + Counted(written, "row") + ", --input only " +
+                  Counted(pictures.paths.size(), "picture"));
+  }
+  for (size_t row = 0; row < written; ++row) {
+    if (StopRequested()) return;
+    const std::string& path = pictures.paths[row];
+    output->Add(path + FileState(path), pictures.ids[row]);
+  }
+  output->WantSameInputs();
+  for (size_t row = 0; row < written && !StopRequested(); ++row) {
+    if (!output->IsSample(row)) continue;
+    const std::string& path = pictures.paths[row];
+    const DecodedImage image = Decode(path);
+    const ImageView view = image.View();
+    const Tensor vector = Take(model.Encode({&view, 1}, options), Printable(path));
+    output->WantVector(row, vector.View<float>(), pictures.ids[row], Printable(path));
+  }
+  std::cout << Counted(written, "picture") << " had been done before\n";
+}
+
 }  // namespace
 
 int EmbedImages(const ImageEncoder& model, const ImageOptions& options, const TextSource& source,
-                const std::string& output, const VectorLayout& layout) {
-  Check(model.Encode({}, options).status());
-  const auto started = std::chrono::steady_clock::now();
+                ResumableOutput* output) {
   const Pictures pictures = FindPictures(source);
   const std::vector<std::string>& paths = pictures.paths;
-  VectorWriter writer(output, layout);
-  Progress bar(StderrIsTerminal(), static_cast<double>(paths.size()));
+  if (output->written() > 0) SkipWritten(model, options, pictures, output);
+  const auto started = std::chrono::steady_clock::now();
+  const size_t before = output->written();
+  size_t done = before;
+  Progress bar(StderrIsTerminal(), static_cast<double>(paths.size() - done));
   const auto decode = [&](size_t first) {
     return std::async(std::launch::async, [&paths, first] { return DecodeBatch(paths, first); });
   };
-  auto next = decode(0);
-  for (size_t done = 0; done < paths.size();) {
+  auto next = decode(done);
+  while (done < paths.size()) {
     const std::vector<DecodedImage> batch = next.get();
-    if (StopRequested()) throw Failure("stopped; nothing was written");
+    if (StopRequested()) break;
     const size_t after = done + batch.size();
     if (after < paths.size()) next = decode(after);
     bar.Begin(Grouped(static_cast<double>(done)) + " of " +
@@ -122,24 +155,26 @@ int EmbedImages(const ImageEncoder& model, const ImageOptions& options, const Te
     const Tensor vectors =
         Take(model.Encode(views, options), "pictures from " + Printable(paths[done]) + " on");
     const ConstView rows = vectors.View<float>();
-    const size_t bad = writer.FirstUnwritable(rows);
+    const size_t bad = output->FirstUnwritable(rows);
     if (bad < rows.dim(0)) {
       throw Failure(Printable(paths[done + bad]) +
                     ": a vector with nan or inf, which JSON and integers cannot hold; .npy in f32 "
                     "can");
     }
     const auto id = pictures.ids.begin() + static_cast<ptrdiff_t>(done);
-    writer.Write(rows, {id, id + static_cast<ptrdiff_t>(batch.size())});
-    done = after;
+    output->Write(rows, {id, id + static_cast<ptrdiff_t>(batch.size())});
+    for (; done < after; ++done) {
+      output->Add(paths[done] + FileState(paths[done]), pictures.ids[done]);
+    }
   }
   bar.Clear();
-  writer.Commit();
+  output->Commit();
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  std::cout << Counted(paths.size(), "picture") << " in " << Number(seconds, 2) << " s ("
-            << Grouped(static_cast<double>(paths.size()) / std::max(seconds, 1e-3))
+  std::cout << Counted(done - before, "picture") << " in " << Number(seconds, 2) << " s ("
+            << Grouped(static_cast<double>(done - before) / std::max(seconds, 1e-3))
             << " pictures/s)\n";
-  return kExitOk;
+  return output->ExitStatus();
 }
 
 }  // namespace encore::tool

@@ -37,21 +37,6 @@ bool IsListed(std::string_view name, std::span<const std::string_view> list) {
   return std::find(list.begin(), list.end(), name) != list.end();
 }
 
-// Of small files a checksum. Weights are not read for it: with a cache of packed weights nobody
-// else reads all of them. A file that cannot be read is none of the model's, which was opened.
-std::string StateOf(const fs::directory_entry& entry) {
-  constexpr uintmax_t kSmall = uintmax_t{1} << 20;
-  std::error_code error;
-  const uintmax_t size = entry.file_size(error);
-  const fs::file_time_type modified = entry.last_write_time(error);
-  if (!error && size > kSmall) {
-    return std::to_string(size) + " bytes, modified " +
-           std::to_string(static_cast<int64_t>(modified.time_since_epoch().count()));
-  }
-  const Result<internal::MappedFile> file = internal::MappedFile::Open(entry.path().string());
-  return file.ok() ? internal::ChecksumText(internal::ChecksumOf(file->bytes())) : "unreadable";
-}
-
 std::optional<uint64_t> ChecksumIn(const nlohmann::json& record, const char* name) {
   const auto found = record.find(name);
   if (found == record.end() || !found->is_string()) return std::nullopt;
@@ -128,6 +113,21 @@ void TextsChecksum::Add(const std::string& text) {
   checksum_.Add(text);
 }
 
+// Of small files a checksum. Weights are not read for it: with a cache of packed weights nobody
+// else reads all of them. A file that cannot be read is none of the model's, which was opened.
+std::string FileState(const std::string& path) {
+  constexpr uintmax_t kSmall = uintmax_t{1} << 20;
+  std::error_code error;
+  const uintmax_t size = fs::file_size(path, error);
+  const fs::file_time_type modified = fs::last_write_time(path, error);
+  if (!error && size > kSmall) {
+    return std::to_string(size) + " bytes, modified " +
+           std::to_string(static_cast<int64_t>(modified.time_since_epoch().count()));
+  }
+  const Result<internal::MappedFile> file = internal::MappedFile::Open(path);
+  return file.ok() ? internal::ChecksumText(internal::ChecksumOf(file->bytes())) : "unreadable";
+}
+
 ResumeSettings ModelFiles(const std::string& folder) {
   ResumeSettings files;
   std::error_code error;
@@ -148,7 +148,7 @@ ResumeSettings ModelFiles(const std::string& folder) {
     } else if (entry->is_regular_file(unreadable) &&
                (IsListed(path.extension().string(), kModelEndings) ||
                 IsListed(name, kModelTexts))) {
-      files["file " + path.lexically_relative(folder).generic_string()] = StateOf(*entry);
+      files["file " + path.lexically_relative(folder).generic_string()] = FileState(path.string());
     }
   }
   if (error) throw Failure("--model " + folder + ": cannot be read: " + error.message());

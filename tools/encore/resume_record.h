@@ -39,9 +39,12 @@ class TextsChecksum {
   internal::Checksum checksum_;
 };
 
+// What tells a file from another one of its name: of up to 1 MiB a checksum, of larger ones size
+// and time of modification.
+std::string FileState(const std::string& path);
+
 // The state of each file of a model's folder that may decide about vectors, by "file NAME": of
-// configurations, tokenizers and weights, in folders of modules too. Of files of up to 1 MiB it is
-// a checksum, of larger ones size and time of modification. Throws Failure.
+// configurations, tokenizers and weights, in folders of modules too. Throws Failure.
 ResumeSettings ModelFiles(const std::string& folder);
 
 // Throws Failure, naming the first setting that differs.

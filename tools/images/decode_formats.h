@@ -3,8 +3,8 @@
 // A function for each format of pictures. What their libraries allocate and jump over lies in these
 // files alone.
 
-#ifndef ENCORE_TOOLS_ENCORE_DECODE_FORMATS_H_
-#define ENCORE_TOOLS_ENCORE_DECODE_FORMATS_H_
+#ifndef ENCORE_TOOLS_IMAGES_DECODE_FORMATS_H_
+#define ENCORE_TOOLS_IMAGES_DECODE_FORMATS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "tools/encore/decode_image.h"
+#include "tools/images/decode_image.h"
 
-namespace encore::tool {
+namespace encore::images {
 
 // What a format's decoder gives: a picture, or the sentence that says why not.
 struct Decoding {
@@ -31,6 +31,6 @@ void DecodePng(std::span<const uint8_t> bytes, Decoding* decoding);
 void DecodeJpeg(std::span<const uint8_t> bytes, Decoding* decoding);
 void DecodeWebp(std::span<const uint8_t> bytes, Decoding* decoding);
 
-}  // namespace encore::tool
+}  // namespace encore::images
 
-#endif  // ENCORE_TOOLS_ENCORE_DECODE_FORMATS_H_
+#endif  // ENCORE_TOOLS_IMAGES_DECODE_FORMATS_H_

@@ -10,9 +10,9 @@
 #include <csetjmp>
 #include <cstring>
 
-#include "tools/encore/decode_formats.h"
+#include "tools/images/decode_formats.h"
 
-namespace encore::tool {
+namespace encore::images {
 namespace {
 
 struct PngSource {
@@ -101,6 +101,6 @@ void DecodePng(std::span<const uint8_t> bytes, Decoding* decoding) {
   png_destroy_read_struct(&png, &info, nullptr);
 }
 
-}  // namespace encore::tool
+}  // namespace encore::images
 
 #endif  // ENCORE_HAVE_PNG

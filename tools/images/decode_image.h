@@ -3,8 +3,8 @@
 // Pictures from files: PNG by libpng, JPEG by libjpeg-turbo, WebP by libwebp, each where encore was
 // built with it.
 
-#ifndef ENCORE_TOOLS_ENCORE_DECODE_IMAGE_H_
-#define ENCORE_TOOLS_ENCORE_DECODE_IMAGE_H_
+#ifndef ENCORE_TOOLS_IMAGES_DECODE_IMAGE_H_
+#define ENCORE_TOOLS_IMAGES_DECODE_IMAGE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -13,8 +13,9 @@
 #include <vector>
 
 #include "encore/image_view.h"
+#include "encore/status.h"
 
-namespace encore::tool {
+namespace encore::images {
 
 struct DecodedImage {
   std::vector<uint8_t> pixels;  // [height, width, channels]
@@ -34,13 +35,13 @@ struct DecodedImage {
 // data say, palettes resolved, without its alpha channel, CMYK as Pillow converts it; of 16 bits
 // the higher 8, but of grey the value cut off at 255, as Pillow does. XMP data are not read.
 //
-// Throws Failure with the file's name and a sentence: for what is no such file, broken, cut short
-// or animated, larger than 256 MiB, or of more pixels than ImageView may have, which is found
-// before memory for them is taken.
-DecodedImage ReadImage(const std::string& path);
+// kInvalidArgument and a sentence for what is no such file, broken, cut short or animated, larger
+// than 256 MiB, or of more pixels than ImageView may have, which is found before memory for them is
+// taken; kOutOfMemory; the errors of reading.
+Result<DecodedImage> ReadImage(const std::string& path);
 // The same of a file's bytes; `name` is for the sentence.
-DecodedImage DecodeImage(std::span<const uint8_t> bytes, const std::string& name);
+Result<DecodedImage> DecodeImage(std::span<const uint8_t> bytes, const std::string& name);
 
-}  // namespace encore::tool
+}  // namespace encore::images
 
-#endif  // ENCORE_TOOLS_ENCORE_DECODE_IMAGE_H_
+#endif  // ENCORE_TOOLS_IMAGES_DECODE_IMAGE_H_

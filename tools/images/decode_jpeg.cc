@@ -12,9 +12,9 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
-#include "tools/encore/decode_formats.h"
+#include "tools/images/decode_formats.h"
 
-namespace encore::tool {
+namespace encore::images {
 namespace {
 
 // Scans of a progressive file: a small one may have any number, each of which takes as long as the
@@ -118,6 +118,6 @@ void DecodeJpeg(std::span<const uint8_t> bytes, Decoding* decoding) {
   jpeg_destroy_decompress(&info);
 }
 
-}  // namespace encore::tool
+}  // namespace encore::images
 
 #endif  // ENCORE_HAVE_JPEG

@@ -2,19 +2,19 @@
 //
 // Which format a file has, and the turning of pictures by their EXIF data.
 
-#include "tools/encore/decode_image.h"
+#include "tools/images/decode_image.h"
 
 #include <algorithm>
 #include <optional>
 #include <string_view>
 
 #include "encore/resize.h"
+#include "engine/base/guarded.h"
+#include "engine/base/status_macros.h"
 #include "engine/platform/mapped_file.h"
-#include "tools/encore/decode_formats.h"
-#include "tools/encore/failure.h"
-#include "tools/encore/text.h"
+#include "tools/images/decode_formats.h"
 
-namespace encore::tool {
+namespace encore::images {
 namespace {
 
 constexpr size_t kMaxFileBytes = size_t{256} << 20;
@@ -132,7 +132,7 @@ bool Decoding::Allocate(size_t height, size_t width, size_t channels) {
   return true;
 }
 
-DecodedImage DecodeImage(std::span<const uint8_t> bytes, const std::string& name) {
+Result<DecodedImage> DecodeImage(std::span<const uint8_t> bytes, const std::string& name) {
   const auto has = [&](size_t at, std::string_view text) {
     return bytes.size() >= at + text.size() &&
            std::equal(text.begin(), text.end(), bytes.begin() + static_cast<ptrdiff_t>(at),
@@ -142,20 +142,24 @@ DecodedImage DecodeImage(std::span<const uint8_t> bytes, const std::string& name
     if (!has(0, format.magic) || !has(8, format.riff)) continue;
     const std::string file = name + ": a " + std::string(format.name) + " file";
     if (format.decode == nullptr) {
-      throw Failure(file + ", and this encore was built without the library that reads it");
+      return Status(ErrorCode::kUnsupported,
+                    file + ", and this encore was built without the library that reads it");
     }
-    Decoding decoding;
-    format.decode(bytes, &decoding);
-    if (!decoding.fault.empty()) throw Failure(file + ": " + Printable(decoding.fault));
-    return Turned(std::move(decoding.image), OrientationOf(decoding.exif));
+    return internal::Guarded("the pixels of a picture", [&]() -> Result<DecodedImage> {
+      Decoding decoding;
+      format.decode(bytes, &decoding);
+      if (!decoding.fault.empty()) return InvalidArgument(file + ": " + decoding.fault);
+      return Turned(std::move(decoding.image), OrientationOf(decoding.exif));
+    });
   }
-  throw Failure(name + ": found no PNG, JPEG or WebP file; wanted one");
+  return InvalidArgument(name + ": found no PNG, JPEG or WebP file; wanted one");
 }
 
-DecodedImage ReadImage(const std::string& path) {
-  const auto file = Take(internal::MappedFile::OpenCopy(path, kMaxFileBytes));
+Result<DecodedImage> ReadImage(const std::string& path) {
+  ENCORE_ASSIGN_OR_RETURN(const internal::MappedFile file,
+                          internal::MappedFile::OpenCopy(path, kMaxFileBytes));
   const auto* const bytes = reinterpret_cast<const uint8_t*>(file.bytes().data());
-  return DecodeImage({bytes, file.bytes().size()}, Printable(path));
+  return DecodeImage({bytes, file.bytes().size()}, path);
 }
 
-}  // namespace encore::tool
+}  // namespace encore::images

@@ -6,9 +6,9 @@
 
 #include <webp/decode.h>
 
-#include "tools/encore/decode_formats.h"
+#include "tools/images/decode_formats.h"
 
-namespace encore::tool {
+namespace encore::images {
 namespace {
 
 // The data of the chunk "EXIF" of a RIFF file, or nothing.
@@ -51,6 +51,6 @@ void DecodeWebp(std::span<const uint8_t> bytes, Decoding* decoding) {
   decoding->exif.assign(exif.begin(), exif.end());
 }
 
-}  // namespace encore::tool
+}  // namespace encore::images
 
 #endif  // ENCORE_HAVE_WEBP

@@ -17,6 +17,12 @@ Status CheckChoice(const char* field, int32_t value, int32_t largest) {
                          ", wanted 0 to " + std::to_string(largest));
 }
 
+Status CheckCount(size_t count, size_t most) {
+  if (count <= most) return {};
+  return InvalidArgument("count is " + std::to_string(count) + ", wanted at most " +
+                         std::to_string(most));
+}
+
 Status ReadText(const encore_text& text, const std::string& name, std::string_view* view) {
   if (text.data == nullptr && text.size > 0) {
     return InvalidArgument(name + " has " + std::to_string(text.size) + " bytes, but data is NULL");
@@ -28,10 +34,7 @@ Status ReadText(const encore_text& text, const std::string& name, std::string_vi
 Status ReadTexts(const encore_text* texts, const char* name, size_t count,
                  std::vector<std::string_view>* views) {
   if (texts == nullptr && count > 0) return NullArgument(name);
-  if (count > views->max_size()) {
-    return InvalidArgument("count is " + std::to_string(count) + ", wanted at most " +
-                           std::to_string(views->max_size()));
-  }
+  ENCORE_RETURN_IF_ERROR(CheckCount(count, views->max_size()));
   views->resize(count);
   for (size_t i = 0; i < count; ++i) {
     ENCORE_RETURN_IF_ERROR(

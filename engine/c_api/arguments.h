@@ -77,6 +77,8 @@ Status ReadOptions(const T* given, const char* type, T* options) {
 // value is in 0 .. largest.
 Status CheckChoice(const char* field, int32_t value, int32_t largest);
 
+Status CheckCount(size_t count, size_t most);
+
 // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO; it was checked.
 inline std::optional<bool> YesOrNo(int32_t choice) {
   if (choice == ENCORE_AS_FOLDER) return std::nullopt;

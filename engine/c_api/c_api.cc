@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The C interface over TextEncoder: the calls, the sentence of the last failure. rows.cc has the
-// calls whose results are of a size of their own, open.cc the model's beginning and end.
+// The C interface: calls into the caller's arrays, the sentence of the last failure. rows.cc has
+// the calls whose results are of a size of their own, open.cc the model's beginning and end.
 
 #include "encore/c_api.h"
 
@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -58,18 +59,13 @@ void SetLastError(std::string_view sentence) noexcept {
   *(size < sentence.size() ? std::copy(kCut.begin(), kCut.end(), end) : end) = '\0';
 }
 
-Result<const TextEncoder*> TextEncoderOf(const encore_model* model) {
+Status WrongKind(const encore_model* model, size_t wanted) {
   if (model == nullptr) return NullArgument("model");
-  if (model->encoder) return &*model->encoder;
-  return Status(ErrorCode::kUnsupported,
-                "the model was opened as ENCORE_KIND_MULTI_VECTOR; wanted ENCORE_KIND_TEXT");
-}
-
-Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model) {
-  if (model == nullptr) return NullArgument("model");
-  if (model->multi) return &*model->multi;
-  return Status(ErrorCode::kUnsupported,
-                "the model was opened as ENCORE_KIND_TEXT; wanted ENCORE_KIND_MULTI_VECTOR");
+  constexpr const char* kNames[] = {"ENCORE_KIND_TEXT", "ENCORE_KIND_MULTI_VECTOR",
+                                    "ENCORE_KIND_IMAGE"};
+  return Status(ErrorCode::kUnsupported, std::string("the model was opened as ") +
+                                             kNames[model->encoder->index()] + "; wanted " +
+                                             kNames[wanted]);
 }
 
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
@@ -93,7 +89,7 @@ namespace {
 Status Encode(const encore_model* model, const encore_text* texts, size_t count,
               const encore_encode_options* given, float* vectors, size_t capacity, size_t* tokens,
               size_t* cut) {
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   encore_encode_options known;
   CallChoices call;
   EncodeOptions options;
@@ -134,7 +130,7 @@ Status ReadScoreOptions(const encore_model& model, const encore_score_options* g
 Status Score(const encore_model* model, const encore_text& query, const encore_text* documents,
              size_t count, const encore_score_options* given, float* scores, size_t capacity,
              size_t* tokens, size_t* cut) {
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   CallChoices call;
   ScoreOptions options;
   ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &call, &options));
@@ -152,7 +148,7 @@ Status Score(const encore_model* model, const encore_text& query, const encore_t
 Status Classify(const encore_model* model, const encore_text* texts, const encore_text* seconds,
                 size_t count, const encore_score_options* given, float* values, size_t capacity,
                 size_t* tokens, size_t* cut) {
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   CallChoices call;
   ScoreOptions options;
   ENCORE_RETURN_IF_ERROR(ReadScoreOptions(*model, given, &call, &options));
@@ -184,12 +180,16 @@ Status Tokenize(const encore_model* model, const encore_text& text,
 
   std::string_view view;
   ENCORE_RETURN_IF_ERROR(ReadText(text, "text", &view));
-  if (model->encoder && !model->encoder->has_tokenizer()) {
+  const auto* const late = EncoderOrNull<MultiVectorEncoder>(model);
+  const TextEncoder* encoder = nullptr;
+  if (late == nullptr) {
+    ENCORE_ASSIGN_OR_RETURN(encoder, EncoderOf<TextEncoder>(model));
+  }
+  if (encoder != nullptr && !encoder->has_tokenizer()) {
     return Status(ErrorCode::kUnsupported, "encore does not have the tokenizer of this model");
   }
   Tokens tokens;
-  const Tokenizer& tokenizer =
-      model->encoder ? model->encoder->tokenizer() : model->multi->tokenizer();
+  const Tokenizer& tokenizer = encoder != nullptr ? encoder->tokenizer() : late->tokenizer();
   ENCORE_RETURN_IF_ERROR(tokenizer.Encode(view, &tokens, options));
   *count = tokens.ids.size();
   if (cut != nullptr) *cut = tokens.cut;
@@ -200,6 +200,35 @@ Status Tokenize(const encore_model* model, const encore_text& text,
   }
   std::copy(tokens.ids.begin(), tokens.ids.end(), ids);
   return {};
+}
+
+Status EncodeImages(const encore_model* model, const encore_image* images, size_t count,
+                    const encore_image_options* given, float* vectors, size_t capacity) {
+  ENCORE_ASSIGN_OR_RETURN(const ImageEncoder* const encoder, EncoderOf<ImageEncoder>(model));
+  encore_image_options known;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_image_options", &known));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_NO));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", known.reserved, 0));
+  CallChoices call;
+  ImageOptions options{.normalize = YesOrNo(known.normalize),
+                       .dimensions = known.dimensions,
+                       .batch_tokens = known.batch_tokens};
+  ENCORE_RETURN_IF_ERROR(call.Choose(*model, known.call, &options));
+  const size_t columns = known.dimensions > 0 ? known.dimensions : encoder->dimensions();
+  ENCORE_RETURN_IF_ERROR(CheckOutput("vectors", vectors, capacity, count, columns));
+  if (images == nullptr && count > 0) return NullArgument("images");
+  std::vector<ImageView> views;
+  ENCORE_RETURN_IF_ERROR(CheckCount(count, views.max_size()));
+  views.reserve(count);
+  for (const encore_image& image : std::span(images, count)) {
+    const size_t row = image.width * image.channels;  // an overflow is refused with the width
+    views.push_back({.pixels = image.pixels,
+                     .width = image.width,
+                     .height = image.height,
+                     .stride = image.stride > 0 ? image.stride : row,
+                     .channels = image.channels});
+  }
+  return encoder->Encode(views, MutableView(vectors, {count, columns}), options);
 }
 
 }  // namespace
@@ -215,13 +244,17 @@ int32_t encore_c_api_version(void) { return ENCORE_C_API_VERSION; }
 
 size_t encore_dimensions(const encore_model* model) {
   if (model == nullptr) return 0;
-  return model->encoder ? model->encoder->dimensions() : model->multi->dimensions();
+  return encore::internal::Ask(*model, [](const auto& encoder) { return encoder.dimensions(); });
 }
 
 size_t encore_max_length(const encore_model* model) {
-  if (model == nullptr) return 0;
-  return model->encoder ? model->encoder->max_length()
-                        : model->multi->max_length(encore::TextTask::kNone);
+  if (const auto* const texts = encore::internal::EncoderOrNull<encore::TextEncoder>(model))
+    return texts->max_length();
+  if (const auto* const late = encore::internal::EncoderOrNull<encore::MultiVectorEncoder>(model)) {
+    return late->max_length(encore::TextTask::kNone);
+  }
+  const auto* const images = encore::internal::EncoderOrNull<encore::ImageEncoder>(model);
+  return images == nullptr ? 0 : images->tokens();
 }
 
 const char* encore_describe(const encore_model* model) {
@@ -244,11 +277,13 @@ encore_status encore_score(const encore_model* model, encore_text query,
 }
 
 size_t encore_label_count(const encore_model* model) {
-  return model == nullptr || !model->encoder ? 0 : model->encoder->labels().size();
+  const auto* const texts = encore::internal::EncoderOrNull<encore::TextEncoder>(model);
+  return texts == nullptr ? 0 : texts->labels().size();
 }
 
 const char* encore_label(const encore_model* model, size_t label) {
-  return label < encore_label_count(model) ? model->encoder->labels()[label].c_str() : nullptr;
+  if (label >= encore_label_count(model)) return nullptr;
+  return encore::internal::EncoderOrNull<encore::TextEncoder>(model)->labels()[label].c_str();
 }
 
 encore_status encore_classify(const encore_model* model, const encore_text* texts,
@@ -264,6 +299,13 @@ encore_status encore_tokenize(const encore_model* model, encore_text text,
                               size_t* count, size_t* cut) {
   return encore::internal::CallInC(encore::internal::Tokenize, model, text, options, ids, capacity,
                                    count, cut);
+}
+
+encore_status encore_encode_images(const encore_model* model, const encore_image* images,
+                                   size_t count, const encore_image_options* options,
+                                   float* vectors, size_t capacity) {
+  return encore::internal::CallInC(encore::internal::EncodeImages, model, images, count, options,
+                                   vectors, capacity);
 }
 
 }  // extern "C"

@@ -12,17 +12,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <variant>
 
 #include "encore/c_api.h"
+#include "encore/image_encoder.h"
 #include "encore/multi_vector_encoder.h"
 #include "encore/text_encoder.h"
 #include "encore/thread_pool.h"
 
 struct encore_model {
+  // By ENCORE_KIND_...
+  using Kind = std::variant<encore::TextEncoder, encore::MultiVectorEncoder, encore::ImageEncoder>;
+
   std::atomic<size_t> owners{1};
-  // One of them, by the kind.
-  std::optional<encore::TextEncoder> encoder;
-  std::optional<encore::MultiVectorEncoder> multi;
+  std::optional<Kind> encoder;             // set at opening
   std::optional<encore::ThreadPool> pool;  // of its own
   encore::Executor executor;               // of all calls
   std::string description;
@@ -34,9 +38,28 @@ struct encore_stop {
 
 namespace encore::inline v0_1::internal {
 
-// The model as the kind that a call wants. kInvalidArgument for NULL, kUnsupported for the other.
-Result<const TextEncoder*> TextEncoderOf(const encore_model* model);
-Result<const MultiVectorEncoder*> MultiVectorEncoderOf(const encore_model* model);
+// The model as the kind that a call wants; null for NULL and for another kind.
+template <typename T>
+const T* EncoderOrNull(const encore_model* model) {
+  return model == nullptr ? nullptr : std::get_if<T>(&*model->encoder);
+}
+
+// kInvalidArgument for NULL, kUnsupported for another kind than ENCORE_KIND_... `wanted`.
+Status WrongKind(const encore_model* model, size_t wanted);
+
+template <typename T>
+Result<const T*> EncoderOf(const encore_model* model) {
+  if (const T* const found = EncoderOrNull<T>(model)) return found;
+  return WrongKind(model, std::is_same_v<T, TextEncoder>          ? ENCORE_KIND_TEXT
+                          : std::is_same_v<T, MultiVectorEncoder> ? ENCORE_KIND_MULTI_VECTOR
+                                                                  : ENCORE_KIND_IMAGE);
+}
+
+// What `ask` says of the encoder, whatever its kind.
+template <typename F>
+auto Ask(const encore_model& model, const F& ask) {
+  return std::visit(ask, *model.encoder);
+}
 
 // What encore_call_options say of one call. It outlives the call's options in C++; when it ends,
 // the caller's stats are filled.

@@ -28,7 +28,7 @@ Status CheckOpenOptions(const encore_open_options& given) {
       {"amx_bf16", {given.amx_bf16, 1}},
       {"compare_cache", {given.compare_cache, 1}},
       {"trust_cache", {given.trust_cache, 1}},
-      {"kind", {given.kind, ENCORE_KIND_MULTI_VECTOR}},
+      {"kind", {given.kind, ENCORE_KIND_IMAGE}},
       {"pooling", {given.pooling, 2 * ENCORE_POOLING_LAST_TOKEN - 1}},
       {"copy_weights", {given.copy_weights, 1}},
       {"reserved", {given.reserved, 0}}};
@@ -130,12 +130,13 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
   options.executor = opened->executor;
   if (known.kind == ENCORE_KIND_TEXT) {
     ENCORE_ASSIGN_OR_RETURN(opened->encoder, TextEncoder::Open(folder, options));
+  } else if (known.kind == ENCORE_KIND_MULTI_VECTOR) {
+    ENCORE_ASSIGN_OR_RETURN(opened->encoder, MultiVectorEncoder::Open(folder, options));
   } else {
-    ENCORE_ASSIGN_OR_RETURN(opened->multi, MultiVectorEncoder::Open(folder, options));
+    ENCORE_ASSIGN_OR_RETURN(opened->encoder, ImageEncoder::Open(folder, options));
   }
-  const std::vector<Decision>& decisions =
-      opened->encoder ? opened->encoder->Describe() : opened->multi->Describe();
-  for (const Decision& decision : decisions) {
+  for (const Decision& decision :
+       Ask(*opened, [](const auto& encoder) { return encoder.Describe(); })) {
     opened->description += decision.what + ": " + decision.value + " (" + decision.source + ")\n";
   }
   *model = opened.release();
@@ -144,13 +145,13 @@ Status Open(const char* folder, const encore_open_options* given, encore_model**
 
 Status Prepare(const encore_model* model, size_t max_tokens) {
   if (model == nullptr) return NullArgument("model");
-  return model->encoder ? model->encoder->Prepare(max_tokens, model->executor)
-                        : model->multi->Prepare(max_tokens, model->executor);
+  return Ask(*model,
+             [&](const auto& encoder) { return encoder.Prepare(max_tokens, model->executor); });
 }
 
 Status TrimMemory(const encore_model* model) {
   if (model == nullptr) return NullArgument("model");
-  model->encoder ? model->encoder->TrimMemory() : model->multi->TrimMemory();
+  Ask(*model, [](const auto& encoder) { encoder.TrimMemory(); });
   return {};
 }
 
@@ -158,7 +159,7 @@ Status Memory(const encore_model* model, encore_model_memory* memory) {
   if (model == nullptr) return NullArgument("model");
   if (memory == nullptr) return NullArgument("memory");
   ENCORE_RETURN_IF_ERROR(CheckSize(memory, "memory", "encore_model_memory"));
-  const ModelMemory found = model->encoder ? model->encoder->Memory() : model->multi->Memory();
+  const ModelMemory found = Ask(*model, [](const auto& encoder) { return encoder.Memory(); });
   WriteStruct({.size = 0,
                .mapped = found.mapped,
                .packed = found.packed,

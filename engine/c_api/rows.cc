@@ -61,7 +61,7 @@ Status EncodeSparse(const encore_model* model, const encore_text* texts, size_t 
                     const encore_encode_options* given, encore_rows** rows) {
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   encore_encode_options known;
   CallChoices call;
   EncodeOptions dense;
@@ -100,7 +100,8 @@ Status EncodeMulti(const encore_model* model, const encore_text* texts, size_t c
                    const encore_encode_options* given, encore_rows** rows) {
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
-  ENCORE_ASSIGN_OR_RETURN(const MultiVectorEncoder* const encoder, MultiVectorEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const MultiVectorEncoder* const encoder,
+                          EncoderOf<MultiVectorEncoder>(model));
   encore_encode_options known;
   CallChoices call;
   EncodeOptions options;
@@ -147,7 +148,8 @@ Status ReadGroups(const float* vectors, const size_t* starts, size_t count, size
 Status CallMaxSim(const encore_model* model, const float* queries, const size_t* query_starts,
                   size_t query_count, const float* documents, const size_t* document_starts,
                   size_t document_count, float* scores, size_t capacity) {
-  ENCORE_ASSIGN_OR_RETURN(const MultiVectorEncoder* const encoder, MultiVectorEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const MultiVectorEncoder* const encoder,
+                          EncoderOf<MultiVectorEncoder>(model));
   ENCORE_RETURN_IF_ERROR(CheckOutput("scores", scores, capacity, query_count, document_count));
   const size_t width = encoder->dimensions();
   RowGroups query_rows, document_rows;
@@ -189,7 +191,7 @@ Status FindEntities(const encore_model* model, const encore_text* texts, size_t 
                     const encore_label_options* given, encore_rows** rows) {
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   CallChoices call;
   LabelOptions options;
   ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &call, &options));
@@ -215,7 +217,7 @@ Status PredictTokens(const encore_model* model, const encore_text& text, const s
                      size_t position_count, const encore_label_options* given, encore_rows** rows) {
   if (rows == nullptr) return NullArgument("rows");
   *rows = nullptr;
-  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, TextEncoderOf(model));
+  ENCORE_ASSIGN_OR_RETURN(const TextEncoder* const encoder, EncoderOf<TextEncoder>(model));
   CallChoices call;
   LabelOptions options;
   ENCORE_RETURN_IF_ERROR(ReadLabelOptions(*model, given, &call, &options));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // encore::text for C and for every language that calls C: a model's folder as it was downloaded,
-// texts in, vectors and scores out. C99. Formulas and rules are those of text_encoder.h.
+// texts or pictures in, vectors and scores out. C99. Formulas and rules are those of text_encoder.h
+// and image_encoder.h.
 //
 //   encore_model* model;
 //   if (encore_open("all-MiniLM-L6-v2", NULL, &model) != ENCORE_OK) puts(encore_last_error());
@@ -44,7 +45,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 8
+#define ENCORE_C_API_VERSION 9
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -131,8 +132,9 @@ typedef struct encore_call_options {
 #define ENCORE_POOLING_LAST_TOKEN 32
 
 // What a model is opened as. Since version 5.
-#define ENCORE_KIND_TEXT 0          // TextEncoder: all calls but those of the other kind
+#define ENCORE_KIND_TEXT 0          // TextEncoder: all calls but those of the other kinds
 #define ENCORE_KIND_MULTI_VECTOR 1  // MultiVectorEncoder: late interaction (ColBERT)
+#define ENCORE_KIND_IMAGE 2         // ImageEncoder: encore_encode_images; since version 9
 
 typedef struct encore_open_options {
   size_t size;  // sizeof(encore_open_options)
@@ -197,7 +199,7 @@ ENCORE_API encore_status encore_trim_memory(const encore_model* model);
 ENCORE_API encore_status encore_memory(const encore_model* model, encore_model_memory* memory);
 
 // Columns of a vector (0 where the folder gives sparse ones alone), and tokens of a text, special
-// ones included. 0 for NULL.
+// ones included, or rows of a picture. 0 for NULL.
 ENCORE_API size_t encore_dimensions(const encore_model* model);
 ENCORE_API size_t encore_max_length(const encore_model* model);
 // Every decision that was taken at opening, a line each: "pooling: mean (1_Pooling/config.json)".
@@ -380,6 +382,28 @@ ENCORE_API encore_status encore_predict_tokens(const encore_model* model, encore
                                                const size_t* positions, size_t position_count,
                                                const encore_label_options* options,
                                                encore_rows** rows);
+
+// ---- Since version 9: pictures ------------------------------------------------------------------
+
+// Pixels as ImageView (image_view.h) has them. `stride` is in bytes; 0: width * channels.
+typedef struct encore_image {
+  const uint8_t* pixels;
+  size_t width, height, stride, channels;
+} encore_image;
+
+// ImageOptions (image_encoder.h).
+typedef struct encore_image_options {
+  size_t size;                      // sizeof(encore_image_options)
+  int32_t normalize, reserved;      // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO; 0
+  size_t dimensions;                // the first so many columns only; 0: encore_dimensions()
+  size_t batch_tokens;              // encore_max_length() for each picture; 0: encore's choice
+  const encore_call_options* call;  // NULL: the defaults. Its texts are pictures
+} encore_image_options;
+
+// vectors [count, dimensions], as encore_encode, of a model that was opened as ENCORE_KIND_IMAGE.
+ENCORE_API encore_status encore_encode_images(const encore_model* model, const encore_image* images,
+                                              size_t count, const encore_image_options* options,
+                                              float* vectors, size_t capacity);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -235,9 +235,9 @@ TEST_F(CApiTest, CallsOfTheOtherKindAreRefused) {
                 ENCORE_UNSUPPORTED, {});
   encore_model* model = nullptr;
   ExpectFailure(encore_open(folder().c_str(), &kind, &model), ENCORE_UNSUPPORTED, {});
-  const encore_open_options other = Kind(2);
+  const encore_open_options other = Kind(3);
   ExpectFailure(encore_open(folder().c_str(), &other, &model), ENCORE_INVALID_ARGUMENT,
-                {"options.kind is 2, wanted 0 to 1"});
+                {"options.kind is 3, wanted 0 to 2"});
 }
 
 TEST_F(CApiTest, ArgumentsOfRowsAreChecked) {

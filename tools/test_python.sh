@@ -35,7 +35,7 @@ if [[ ! -x "$venv/bin/pip" ]]; then
   "$python" -m venv "$venv" >>"$log" 2>&1 || absent "$python cannot make $venv (python3-venv)"
 fi
 tools=(scikit-build-core==1.1.2 nanobind==3.1.0 ninja numpy pytest pytest-xdist mypy tqdm ruff)
-tools+=(matplotlib scipy Jinja2 jsonschema)  # for pyencore.lab
+tools+=(pillow matplotlib scipy Jinja2 jsonschema)  # for pictures and pyencore.lab
 # The stable ABI wants CMake 3.26. Else the system's, whose command lines are those in the cache.
 "$venv/bin/python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' && tools+=(cmake)
 if [[ "$(cat "$venv/tools.txt" 2>/dev/null)" != "${tools[*]}" ]]; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""encore from Python: texts to vectors on CPUs, with sentence-transformers' calls."""
+"""encore from Python: texts and pictures to vectors on CPUs, with sentence-transformers' calls."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyencore._cross_encoder import Classifier, CrossEncoder
     from pyencore._encoder import Encoder
     from pyencore._errors import CorruptDataError, UnsupportedError
+    from pyencore._image_encoder import ImageEncoder, PatchVectors
     from pyencore._machine import active_target, compiled_targets, cores
     from pyencore._machine import set_target, supported_targets
     from pyencore._masked_language_model import MaskedLanguageModel
@@ -31,6 +32,7 @@ _WHERE = {
     "_cross_encoder": ("Classifier", "CrossEncoder"),
     "_encoder": ("Encoder",),
     "_errors": ("CorruptDataError", "UnsupportedError"),
+    "_image_encoder": ("ImageEncoder", "PatchVectors"),
     "_machine": ("active_target", "compiled_targets", "cores", "set_target", "supported_targets"),
     "_masked_language_model": ("MaskedLanguageModel",),
     "_multi_vector_encoder": ("MultiVectorEncoder",),
@@ -45,8 +47,9 @@ _WHERE = {
 
 __all__ = [
     "CallStats", "Classifier", "CorruptDataError", "CrossEncoder", "Encoder", "Encoding",
-    "MaskedLanguageModel", "MultiVectorEncoder", "SparseEncoder", "SparseMatrix", "Stop",
-    "StoredVectors", "TextEncoder", "TokenClassifier", "Tokenizer", "UnsupportedError",
+    "ImageEncoder", "MaskedLanguageModel", "MultiVectorEncoder", "PatchVectors", "SparseEncoder",
+    "SparseMatrix", "Stop", "StoredVectors", "TextEncoder", "TokenClassifier", "Tokenizer",
+    "UnsupportedError",
     "__version__", "active_target", "compiled_targets", "cores", "ops", "quantize_embeddings",
     "set_target", "store_vectors", "supported_targets",
 ]

@@ -33,10 +33,11 @@ class CallStats(_core.CallStats):
 
 # Shorter inputs take a few ms, in which nobody waits for Ctrl-C.
 _SHORT_CHARACTERS = 2000
+_LONG = _SHORT_CHARACTERS + 1
 _MOST_SECONDS = 366 * 86400
 
 
-def progress_bar(show: bool | None, total: int | None) -> Any:
+def progress_bar(show: bool | None, total: int | None, unit: str = "text") -> Any:
     """tqdm's, or None. By default where the logger is at INFO or DEBUG."""
     if show is None:
         show = logging.getLogger("pyencore").getEffectiveLevel() in (logging.INFO, logging.DEBUG)
@@ -48,7 +49,7 @@ def progress_bar(show: bool | None, total: int | None) -> Any:
         raise ImportError(
             "show_progress_bar needs tqdm, which is not installed (pip install tqdm)"
         ) from error
-    return tqdm(total=total, desc="Texts", unit="text")
+    return tqdm(total=total, desc=f"{unit.capitalize()}s", unit=unit)
 
 
 class Call:
@@ -91,12 +92,21 @@ class Call:
     def watched(self, show: bool | None, *texts: list[str] | None) -> Iterator[Any]:
         """A watch while texts are computed, with a bar where it is shown. None: of an iterator."""
         known = [list_ for list_ in texts if list_ is not None]
-        bar = progress_bar(show, len(known[0]) if known else None)
-        characters = _SHORT_CHARACTERS + 1
-        if known:
-            characters = sum(len(text) for list_ in known for text in list_)
+        characters = _LONG
+        if known:  # a picture takes as long as a long text
+            sizes = (len(x) if isinstance(x, str) else _LONG for list_ in known for x in list_)
+            characters = sum(sizes)
+        with self.seen(show, len(known[0]) if known else None, characters) as watch:
+            yield watch
+
+    @contextmanager
+    def seen(
+        self, show: bool | None, total: int | None, characters: int = _LONG, unit: str = "text"
+    ) -> Iterator[Any]:
+        """The same of inputs whose number is known, or is not."""
+        bar = progress_bar(show, total, unit)
         own = self._given[3]
-        if bar is None and (own is None or not known):
+        if bar is None and (own is None or total is None):
             yield self.watch(characters)
             return
 
@@ -104,7 +114,7 @@ class Call:
             if bar is not None:
                 bar.update(done - bar.n)
             if own is not None:
-                own(done, len(known[0]) if known else all_texts, tokens, all_tokens)
+                own(done, all_texts if total is None else total, tokens, all_tokens)
 
         with nullcontext() if bar is None else bar:
             yield self.watch(characters, progress)

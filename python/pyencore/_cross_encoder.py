@@ -17,7 +17,7 @@ from pyencore._arrays import Floats, torch_module
 from pyencore._call import Call, CallStats, Progress
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, elements, integer, is_tensor, shown
-from pyencore._opened import Compute, Opened, check_batch_size, check_device
+from pyencore._opened import Compute, TextModel, check_batch_size, check_device
 from pyencore._prompts import Prompted, sentence_settings
 from pyencore._texts import pairs_of, texts_of
 
@@ -32,7 +32,7 @@ def softmax(logits: Floats) -> Floats:
     return result
 
 
-class _Head(Opened):
+class _Head(TextModel):
     @property
     def labels(self) -> list[str]:
         """Names of the head's outputs."""

@@ -14,7 +14,8 @@ from pyencore._inputs import kind, shown
 # What encore reads of a model, and nothing else of it: no other weights than safetensors
 # and BGE-M3's heads.
 _NAMES = (
-    "config.json", "modules.json", "config_sentence_transformers.json", "sentence_*_config.json",
+    "config.json", "preprocessor_config.json", "processor_config.json", "modules.json",
+    "config_sentence_transformers.json", "sentence_*_config.json",
     "router_config.json", "artifact.metadata", "tokenizer.json", "tokenizer_config.json",
     "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
     "spiece.model", "spm.model", "chat_template.jinja", "idf.json", "sparse_linear.pt",

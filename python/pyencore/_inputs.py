@@ -240,6 +240,7 @@ def _kind_of(annotation: Any) -> tuple[Check, list[str]] | None:
 def _word_of(element: Any) -> str:
     if any(typing.get_origin(choice) is Sequence for choice in _choices(element)):
         return "a pair of texts, or several pairs"
+    element = str if str in _choices(element) else element
     return {str: "a list of str", int: "a list of ints"}.get(element, "a list")
 
 

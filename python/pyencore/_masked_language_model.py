@@ -14,11 +14,11 @@ from pyencore._arrays import Floats
 from pyencore._call import Call
 from pyencore._folder import read_json
 from pyencore._inputs import checked, integer, shown
-from pyencore._opened import Opened
+from pyencore._opened import TextModel
 from pyencore._texts import texts_of
 
 
-class MaskedLanguageModel(Opened):
+class MaskedLanguageModel(TextModel):
     """A masked language model (BERT, RoBERTa, ModernBERT ...) with its head."""
 
     @staticmethod

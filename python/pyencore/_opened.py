@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What TextEncoder, CrossEncoder and Classifier share: a folder opened with options, threads
-after fork(), pickling."""
+"""What all models share: a folder opened with options, threads after fork(), pickling."""
 
 from __future__ import annotations
 
@@ -138,7 +137,6 @@ class Opened(KnownAttributes):
         }
         self._core = self._core_class(self.folder, **self._options)
         forget_threads_after_fork(self._core)
-        self._max_length = 0  # the model's
 
     def _open(self, arguments: Mapping[str, Any]) -> None:
         """Opened.__init__ with what it knows of the arguments of a class's own, which are given as
@@ -179,6 +177,30 @@ class Opened(KnownAttributes):
     def device(self) -> str:
         return "cpu"
 
+    def describe(self) -> list[Decision]:
+        """Every decision that was taken when the folder was opened, and where it comes from."""
+        return [Decision(*decision) for decision in self._core.describe()]
+
+    @checked
+    def prepare(self, max_tokens: int) -> None:
+        """Makes the next call, of inputs of up to so many tokens together, as fast as later ones:
+        without new memory, and without pages of files that were not read yet."""
+        self._core.prepare(integer("max_tokens", max_tokens, 1))
+
+    def trim_memory(self) -> None:
+        """Gives back what is kept between calls."""
+        self._core.trim_memory()
+
+    def memory(self) -> ModelMemory:
+        """What the model takes, in bytes."""
+        return ModelMemory(*self._core.memory())
+
+
+class TextModel(Opened):
+    """A model of texts."""
+
+    _max_length = 0  # the model's
+
     @property
     def max_length(self) -> int:
         """Tokens of a text, special ones included; longer texts are cut."""
@@ -205,21 +227,3 @@ class Opened(KnownAttributes):
 
             raise UnsupportedError(f"{self.folder}: encore has not this folder's tokenizer")
         return Tokenizer._of(core)
-
-    def describe(self) -> list[Decision]:
-        """Every decision that was taken when the folder was opened, and where it comes from."""
-        return [Decision(*decision) for decision in self._core.describe()]
-
-    @checked
-    def prepare(self, max_tokens: int) -> None:
-        """Makes the next call, of texts of up to so many tokens together, as fast as later ones:
-        without new memory, and without pages of files that were not read yet."""
-        self._core.prepare(integer("max_tokens", max_tokens, 1))
-
-    def trim_memory(self) -> None:
-        """Gives back what is kept between calls."""
-        self._core.trim_memory()
-
-    def memory(self) -> ModelMemory:
-        """What the model takes, in bytes."""
-        return ModelMemory(*self._core.memory())

@@ -9,7 +9,7 @@ from typing import Any
 
 from pyencore._folder import read_json
 from pyencore._inputs import checked, shown
-from pyencore._opened import Opened
+from pyencore._opened import TextModel
 
 
 def sentence_settings(folder: str) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def sentence_settings(folder: str) -> dict[str, Any]:
     return read_json(folder, "config_sentence_transformers.json")
 
 
-class Prompted(Opened):
+class Prompted(TextModel):
     """A model that puts a prompt before texts, as sentence-transformers' models do."""
 
     # Names that there are without a prompt in the folder.

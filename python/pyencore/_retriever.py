@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What encoders of queries and documents share: their two calls, and how vectors are compared."""
+"""What encoders of queries and documents share: their two calls."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Iterable, Mapping
-from enum import Enum
+from collections.abc import Iterable
 from typing import Any
 
-from pyencore import _similarity
 from pyencore._arguments import arguments_of, renamed
+from pyencore._images import PillowImage
 from pyencore._inputs import checked, shown
-from pyencore._prompts import Prompted, sentence_settings
+from pyencore._prompts import Prompted
+from pyencore._vectors import Compared
 
 
 def check_task(task: Any) -> None:
@@ -19,13 +19,10 @@ def check_task(task: Any) -> None:
         raise ValueError(f"task is {shown(task)}; wanted 'query', 'document' or None")
 
 
-class Retriever(Prompted):
+class Retriever(Compared, Prompted):
     """A model of queries and documents, with an `encode` of its own."""
 
     encode: Any
-    _similarities: tuple[str, ...] = _similarity.NAMES
-    _similarity_without_choice = "cosine"
-    _has_vectors = True
 
     def __init_subclass__(cls) -> None:
         """Shows the class's encode's arguments as those of its other two."""
@@ -41,33 +38,11 @@ class Retriever(Prompted):
             own.__doc__, own.__qualname__ = call.__doc__, f"{cls.__qualname__}.{name}"
             setattr(cls, name, arguments_of(cls.encode)(own))
 
-    def _open(self, arguments: Mapping[str, Any]) -> None:
-        super()._open(arguments)
-        chosen = arguments["similarity_fn_name"]
-        self.similarity_fn_name = self._own_similarity() if chosen is None else chosen
-
-    def _own_similarity(self) -> str:
-        """The folder's."""
-        own = sentence_settings(self.folder).get("similarity_fn_name")
-        return own if own in self._similarities else self._similarity_without_choice
-
-    @property
-    def similarity_fn_name(self) -> str:
-        """How `similarity` compares vectors: "cosine", "dot", "euclidean" or "manhattan", and
-        "maxsim" or "meanmaxsim" of vectors of tokens."""
-        return self._similarity_fn_name
-
-    @similarity_fn_name.setter
-    def similarity_fn_name(self, name: str | Enum | None) -> None:
-        self._similarity_fn_name = _similarity.known(
-            name, self._similarities, self._similarity_without_choice
-        )
-
     @renamed(sentences="inputs")
     @checked
     def encode_query(
         self,
-        inputs: str | Iterable[str],
+        inputs: str | PillowImage | Iterable[str | PillowImage],
         prompt_name: str | None = None,
         prompt: str | None = None,
         *args: Any,
@@ -80,7 +55,7 @@ class Retriever(Prompted):
     @checked
     def encode_document(
         self,
-        inputs: str | Iterable[str],
+        inputs: str | PillowImage | Iterable[str | PillowImage],
         prompt_name: str | None = None,
         prompt: str | None = None,
         *args: Any,

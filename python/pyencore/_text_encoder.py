@@ -15,21 +15,23 @@ from pyencore import _similarity
 from pyencore._arguments import FOLDER_NAMES, check_one_process, renamed
 from pyencore._arrays import torch_module, writable
 from pyencore._call import Call, CallStats, Progress
-from pyencore._inputs import checked, integer, is_tensor, shown
+from pyencore._image_encoder import ImageEncoder
+from pyencore._images import PillowImage
+from pyencore._inputs import checked, shown
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._padding import Padding
-from pyencore._prompts import sentence_settings
-from pyencore._quantize import PRECISIONS, Precision, columns_of, dtype_of, quantize_embeddings
+from pyencore._quantize import Precision, quantize_embeddings
 from pyencore._retriever import Retriever, check_task
 from pyencore._texts import blocks_of, lists_of_ids, texts_of
+from pyencore._vectors import Vectors, checked_precision, converted
 
-Inputs = str | Iterable[str]
+Inputs = str | PillowImage | Iterable[str | PillowImage]
 
 # Texts of an iterator that are in memory at once.
 _STREAMED = 4096
 
 
-class TextEncoder(Retriever):
+class TextEncoder(Retriever, Vectors):
     """A model folder, or a name on the Hugging Face hub, opened for texts.
 
     compute is the precision of the matrix products; threads 0 is all usable cores; keep lists
@@ -40,6 +42,8 @@ class TextEncoder(Retriever):
     added to the weights, "retrieval.query" for instance. The other arguments are those of
     SentenceTransformer.
     """
+
+    _images: ImageEncoder | None = None
 
     @renamed(**FOLDER_NAMES)
     @checked
@@ -70,31 +74,6 @@ class TextEncoder(Retriever):
         **others: Any,
     ) -> None:
         self._open(locals())
-        settings = sentence_settings(self.folder)
-        self._columns = int(self._core.max_dimensions)
-        self.truncate_dim = settings.get("truncate_dim") if truncate_dim is None else truncate_dim
-
-    @property
-    def truncate_dim(self) -> int | None:
-        """The first columns of vectors that calls give, unless they say otherwise; None: all."""
-        return self._truncate_dim
-
-    @truncate_dim.setter
-    def truncate_dim(self, columns: int | None) -> None:
-        self._truncate_dim = None if columns is None else integer("truncate_dim", columns, 1)
-
-    @property
-    def dimension(self) -> int:
-        """Columns of a vector."""
-        return self._width(self.truncate_dim)
-
-    def get_sentence_embedding_dimension(self) -> int:
-        """The older name of get_embedding_dimension."""
-        return self.dimension
-
-    def get_embedding_dimension(self) -> int:
-        """Columns of a vector."""
-        return self.dimension
 
     @renamed(sentences="inputs")
     @checked
@@ -126,10 +105,11 @@ class TextEncoder(Retriever):
     ) -> Any:
         """The vector of a text, or the matrix of a list's or an iterator's texts.
 
-        As SentenceTransformer.encode. batch_size is checked and then encore's own choice: a text's
-        bits do not depend on it. pool is None, and neither chunk_size nor task changes anything.
-        out is an array (or anything that speaks DLPack) of the result's
-        shape and type, which is filled and returned. output_value "token_embeddings" gives a text's
+        As SentenceTransformer.encode. Folders of CLIP and SigLIP take Pillow's images too, alone or
+        among texts, but no paths: a str is a text. batch_size is checked and then encore's own
+        choice: a text's bits do not depend on it. pool is None, and neither chunk_size nor task
+        changes anything. out is an array (or anything that speaks DLPack) of the result's shape and
+        type, which is filled and returned. output_value "token_embeddings" gives a text's
         [tokens, d_model], None a dict of all that was computed of it: ids, masks and both kinds of
         vectors, without padding.
 
@@ -163,11 +143,7 @@ class TextEncoder(Retriever):
         check_device(device)
         check_task(task)
         check_one_process(pool, chunk_size)
-        precision = "float32" if precision is None else precision
-        if precision not in PRECISIONS:
-            raise ValueError(
-                f"Precision {shown(precision)} is not supported, must be one of {PRECISIONS}"
-            )
+        precision = checked_precision(precision)
         text = self._resolve_prompt(prompt_name, prompt)
         if output_value == "token_embeddings":
             if precision == "float32":
@@ -188,12 +164,14 @@ class TextEncoder(Retriever):
                 "'token_embeddings' or None"
             )
         normalize = True if normalize_embeddings else None
-        if isinstance(inputs, str):
+        if isinstance(inputs, (str, PillowImage)):
             row = np.empty((1, self._width(truncate_dim)), np.float32)
-            self._encode_one(inputs, row[0], text, normalize, call)
-            result = self._finish(row, precision, None)[0]
-            if out is not None:
-                writable(out, result.shape, result.dtype)[...] = result
+            if isinstance(inputs, str):
+                self._encode_one(inputs, row[0], text, normalize, call)
+            else:
+                with call.seen(show_progress_bar, 1) as watch:
+                    self._rows([inputs], row, text, normalize, watch)
+            result = self._finish_one(row, precision, out)
         else:
             texts = _list_of(inputs)
             width = self._width(truncate_dim)
@@ -213,19 +191,7 @@ class TextEncoder(Retriever):
                 result = vectors if direct else self._finish(vectors, precision, out)
         if out is not None:
             return out
-        return _converted(result, convert_to_numpy, convert_to_tensor)
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[len(embeddings1), len(embeddings2)], by similarity_fn_name; a tensor for tensors."""
-        return _like(
-            embeddings1, _similarity.all_pairs(self.similarity_fn_name, embeddings1, embeddings2)
-        )
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """[len(embeddings1)]: the similarities of embeddings1[i] and embeddings2[i]."""
-        return _like(
-            embeddings1, _similarity.pairwise(self.similarity_fn_name, embeddings1, embeddings2)
-        )
+        return converted(result, convert_to_numpy, convert_to_tensor)
 
     @checked
     def encode_ids(
@@ -255,11 +221,6 @@ class TextEncoder(Retriever):
 
     # ---- What encode is made of ---------------------------------------------------------------
 
-    def _width(self, truncate_dim: int | None) -> int:
-        if truncate_dim is not None:
-            return min(integer("truncate_dim", truncate_dim, 1), self._columns)
-        return min(self._truncate_dim or self._columns, self._columns)
-
     def _encode_one(
         self, text: str, row: NDArray[np.float32], prompt: str, normalize: bool | None, call: Call
     ) -> None:
@@ -268,38 +229,50 @@ class TextEncoder(Retriever):
 
     def _rows(
         self,
-        texts: list[str],
+        inputs: list[Any],
         vectors: NDArray[np.float32],
         prompt: str | None,
         normalize: bool | None,
         watch: Any,
     ) -> None:
         columns = vectors.shape[1]
-        self._core.encode(texts, vectors, prompt, normalize, columns, self._max_length, watch)
+        pictures = [i for i, one in enumerate(inputs) if not isinstance(one, str)]
+        if not pictures:
+            self._core.encode(inputs, vectors, prompt, normalize, columns, self._max_length, watch)
+            return
+        images = ((i, inputs[i]) for i in pictures)
+        vectors[pictures] = self._image_side()._rows("inputs", images, columns, normalize, watch)
+        texts = [i for i, one in enumerate(inputs) if isinstance(one, str)]
+        if texts:
+            rows = np.empty((len(texts), columns), np.float32)
+            self._rows([inputs[i] for i in texts], rows, prompt, normalize, watch)
+            vectors[texts] = rows
+
+    def _image_side(self) -> ImageEncoder:
+        """The folder's other side, opened for the first picture."""
+        if self._images is None:
+            both = ("compute", "threads", "normalize", "ignore_unknown_keys", "compare_cache",
+                    "trust_cache")  # fmt: skip
+            options = {name: self._options[name] for name in both}
+            self._images = ImageEncoder(
+                self.folder, cache=self._options["cache"] or None, **options
+            )
+        return self._images
 
     def _stream(
         self,
-        texts: Iterable[str],
+        texts: Inputs,
         width: int,
         prompt: str | None,
         normalize: bool | None,
         watch: Any,
     ) -> NDArray[np.float32]:
         blocks = []
-        for block in blocks_of("inputs", texts, _STREAMED):
+        for block in blocks_of("inputs", texts, _STREAMED, pictures=True):
             vectors = np.empty((len(block), width), np.float32)
             self._rows(block, vectors, prompt, normalize, watch)
             blocks.append(vectors)
         return np.concatenate(blocks) if blocks else np.empty((0, width), np.float32)
-
-    def _finish(self, vectors: NDArray[np.float32], precision: Precision, out: Any) -> NDArray[Any]:
-        result: NDArray[Any] = vectors
-        if precision != "float32":
-            result = quantize_embeddings(vectors, precision)
-        if out is not None:
-            shape = (len(vectors), columns_of(precision, vectors.shape[1]))
-            writable(out, shape, dtype_of(precision))[...] = result
-        return result
 
     def _token_vectors(self, inputs: Inputs, prompt: str, tensors: bool, call: Call) -> Any:
         texts, single = texts_of("inputs", inputs)
@@ -343,21 +316,6 @@ class TextEncoder(Retriever):
         return features
 
 
-def _list_of(inputs: Any) -> list[str] | None:
-    """A list of the caller's texts that nobody else changes; None of an iterator."""
-    return texts_of("inputs", inputs)[0] if hasattr(inputs, "__len__") else None
-
-
-def _converted(result: NDArray[Any], to_numpy: bool, to_tensor: bool) -> Any:
-    if to_tensor:
-        torch = torch_module("convert_to_tensor")
-        return torch.from_numpy(result) if result.size else torch.tensor([])
-    if to_numpy:
-        return result
-    tensor = torch_module("convert_to_numpy=False").from_numpy(result)
-    return list(tensor) if result.ndim > 1 or not result.size else tensor
-
-
-def _like(given: Any, result: NDArray[np.float32]) -> Any:
-    first = given[0] if isinstance(given, (list, tuple)) and given else given
-    return torch_module("").from_numpy(np.asarray(result)) if is_tensor(first) else result
+def _list_of(inputs: Any) -> list[Any] | None:
+    """A list of the caller's inputs that nobody else changes; None of an iterator."""
+    return texts_of("inputs", inputs, pictures=True)[0] if hasattr(inputs, "__len__") else None

@@ -12,33 +12,39 @@ import numpy as np
 
 from pyencore import _core
 from pyencore._arrays import as_array
+from pyencore._images import PillowImage
 from pyencore._inputs import elements, integer, is_tensor, kind, ordered, text
 
 _SEVERAL = "str, or several of them"
 _MOST = 2**31  # ids have 32 bits
 
 
-def check_texts(name: str, texts: list[Any], first: int = 0, part: str = "") -> None:
+def check_texts(
+    name: str, texts: list[Any], first: int = 0, part: str = "", pictures: bool = False
+) -> None:
     """Of elements first, first + 1, ... of `name`."""
+    if pictures:
+        texts = ["" if isinstance(one, PillowImage) else one for one in texts]
     _core.check_texts(texts, name, first, part)
 
 
-def texts_of(name: str, value: Any) -> tuple[list[str], bool]:
-    """A list of the caller's texts that nobody else changes, and whether it is a single text."""
+def texts_of(name: str, value: Any, pictures: bool = False) -> tuple[list[Any], bool]:
+    """A list of the caller's texts that nobody else changes, and whether it is a single text.
+    pictures: some may be Pillow's images."""
     if isinstance(value, str):
         return [text(name, value)], True
     texts = elements(name, value, _SEVERAL)
-    check_texts(name, texts)
+    check_texts(name, texts, pictures=pictures)
     return texts, False
 
 
-def blocks_of(name: str, value: Any, size: int) -> Iterator[list[str]]:
+def blocks_of(name: str, value: Any, size: int, pictures: bool = False) -> Iterator[list[Any]]:
     """The texts of an iterator, `size` at a time."""
     texts, first = ordered(value), 0
     if texts is None:
         raise TypeError(f"{name} is {kind(value)}; wanted {_SEVERAL}")
     while block := list(itertools.islice(texts, size)):
-        check_texts(name, block, first)
+        check_texts(name, block, first, pictures=pictures)
         first += len(block)
         yield block
 

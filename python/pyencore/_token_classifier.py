@@ -12,13 +12,13 @@ from pyencore._arrays import Floats
 from pyencore._call import Call, CallStats, Progress
 from pyencore._errors import UnsupportedError
 from pyencore._inputs import checked, one_of
-from pyencore._opened import Opened
+from pyencore._opened import TextModel
 from pyencore._texts import texts_of
 
 Aggregation = Literal["none", "simple", "first", "average", "max"]
 
 
-class TokenClassifier(Opened):
+class TokenClassifier(TextModel):
     """A model for token classification (NER, personal data)."""
 
     @renamed(**FOLDER_NAMES)

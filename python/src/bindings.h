@@ -26,6 +26,7 @@ void BindMachine(nb::module_& module);
 void BindTextEncoder(nb::module_& module);
 void BindWatch(nb::module_& module);
 void BindMultiVectorEncoder(nb::module_& module);
+void BindImageEncoder(nb::module_& module);
 void BindTokenizer(nb::module_& module);
 void BindEncoder(nb::module_& module);
 void BindOps(nb::module_& module);

@@ -19,6 +19,7 @@
 #include "encore/precision.h"
 #include "encore/text_encoder.h"
 #include "python/src/bindings.h"
+#include "python/src/threads.h"
 #include "python/src/without_gil.h"
 
 namespace pyencore {
@@ -28,9 +29,40 @@ encore::PoolingMode PoolingFromName(const std::string& name);
 // "0.linear1": a layer, counted from 0, and qkv, out_proj, linear1 or linear2. ValueError.
 encore::MatrixOfLayer MatrixFromName(const std::string& name);
 
-// __init__ of a class that is made of a folder, a number of threads and options.
+// TextEncoder, MultiVectorEncoder or ImageEncoder, with its threads.
+template <typename Encoder>
+class Opened {
+ public:
+  Opened(const std::string& folder, int threads, const encore::OpenOptions& options)
+      : threads_(threads), model_(Open(folder, options)) {}
+
+  const Encoder& model() const { return model_; }
+  encore::Executor executor() const { return Take(threads_.executor()); }
+  int threads() const { return threads_.count(); }
+  void ForgetAfterFork() { threads_.ForgetAfterFork(); }
+
+ private:
+  Encoder Open(const std::string& folder, encore::OpenOptions options) const {
+    options.executor = executor();
+    return Take(WithoutGil([&] { return Encoder::Open(folder, options); }));
+  }
+
+  Threads threads_;
+  Encoder model_;
+};
+
+// A static model has no matrix products.
+template <typename Encoder>
+std::string_view PrecisionOf(const Encoder& encoder) {
+  if constexpr (requires { encoder.has_encoder(); }) {
+    if (!encoder.has_encoder()) return encore::PrecisionName(encore::Precision::kF32);
+  }
+  return encore::PrecisionName(encoder.encoder().precision());
+}
+
+// What all of them have.
 template <typename Model>
-void BindOpen(nb::class_<Model>& model) {
+void BindOpened(nb::class_<Model>& model) {
   const auto open = [](Model* self, const std::string& folder,
                        const std::optional<std::string>& compute, int threads,
                        const std::vector<std::string>& keep, std::optional<size_t> max_length,
@@ -55,23 +87,25 @@ void BindOpen(nb::class_<Model>& model) {
             nb::arg("keep"), nb::arg("max_length").none(), nb::arg("pooling"),
             nb::arg("normalize").none(), nb::arg("ignore_unknown_keys"), nb::arg("language_head"),
             nb::arg("cache"), nb::arg("compare_cache"), nb::arg("trust_cache"), nb::arg("task"));
-}
-
-// What a model's memory is, and making it ready for calls on the model's threads.
-template <typename Model>
-void BindMemory(nb::class_<Model>& bound) {
-  bound.def(
-      "prepare",
-      [](const Model& model, size_t max_tokens) {
-        const encore::Executor executor = model.executor();
-        Check(WithoutGil([&] { return model.model().Prepare(max_tokens, executor); }));
-      },
-      nb::arg("max_tokens"));
-  bound.def("trim_memory", [](const Model& model) { model.model().TrimMemory(); });
-  bound.def("memory", [](const Model& model) {
-    const encore::ModelMemory found = model.model().Memory();
-    return nb::make_tuple(found.mapped, found.packed, found.tables, found.scratch);
-  });
+  model
+      .def(
+          "prepare",
+          [](const Model& self, size_t max_tokens) {
+            const encore::Executor executor = self.executor();
+            Check(WithoutGil([&] { return self.model().Prepare(max_tokens, executor); }));
+          },
+          nb::arg("max_tokens"))
+      .def("trim_memory", [](const Model& self) { self.model().TrimMemory(); })
+      .def("memory",
+           [](const Model& self) {
+             const encore::ModelMemory found = self.model().Memory();
+             return nb::make_tuple(found.mapped, found.packed, found.tables, found.scratch);
+           })
+      .def("forget_after_fork", [](Model& self) { self.ForgetAfterFork(); })
+      .def("describe", [](const Model& self) { return DecisionsOf(self.model().Describe()); })
+      .def_prop_ro("threads", [](const Model& self) { return self.threads(); })
+      .def_prop_ro("dimensions", [](const Model& self) { return self.model().dimensions(); })
+      .def_prop_ro("precision", [](const Model& self) { return PrecisionOf(self.model()); });
 }
 
 // A numpy array that owns the tensor's memory, nothing copied. T is the tensor's type (of BF16 its

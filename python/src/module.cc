@@ -19,6 +19,7 @@ NB_MODULE(_core, module) {
   pyencore::BindWatch(module);
   pyencore::BindTextEncoder(module);
   pyencore::BindMultiVectorEncoder(module);
+  pyencore::BindImageEncoder(module);
   pyencore::BindEncoder(module);
   pyencore::BindOps(module);
 }

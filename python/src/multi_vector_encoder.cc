@@ -16,7 +16,6 @@
 #include "encore/multi_vector_encoder.h"
 #include "python/src/bindings.h"
 #include "python/src/model_options.h"
-#include "python/src/threads.h"
 #include "python/src/watch.h"
 
 namespace pyencore {
@@ -35,10 +34,9 @@ TextTask TaskFromName(const std::string& name) {
   return TextTask::kNone;
 }
 
-class LateModel {
+class LateModel : public Opened<encore::MultiVectorEncoder> {
  public:
-  LateModel(const std::string& folder, int threads, const encore::OpenOptions& options)
-      : threads_(threads), model_(Open(folder, options)) {}
+  using Opened::Opened;
 
   // Rows [rows, dimensions], and where each text's begin.
   std::pair<Array, std::vector<size_t>> Encode(const TextList& texts, const std::string& task,
@@ -53,7 +51,7 @@ class LateModel {
     options.executor = executor();
     const TextTask text_task = TaskFromName(task);
     auto found =
-        Take(Watched(watch, &options, [&] { return model_.Encode(views, options, text_task); }));
+        Take(Watched(watch, &options, [&] { return model().Encode(views, options, text_task); }));
     return {ArrayOf(std::move(found.vectors)), std::move(found.row_starts)};
   }
 
@@ -84,20 +82,6 @@ class LateModel {
     const encore::MutableView out = ViewOf(scores);
     Check(WithoutGil([&] { return encore::MaxSim(q, d, out, options); }));
   }
-
-  const encore::MultiVectorEncoder& model() const { return model_; }
-  encore::Executor executor() const { return Take(threads_.executor()); }
-  int threads() const { return threads_.count(); }
-  void ForgetAfterFork() { threads_.ForgetAfterFork(); }
-
- private:
-  encore::MultiVectorEncoder Open(const std::string& folder, encore::OpenOptions options) const {
-    options.executor = executor();
-    return Take(WithoutGil([&] { return encore::MultiVectorEncoder::Open(folder, options); }));
-  }
-
-  Threads threads_;
-  encore::MultiVectorEncoder model_;
 };
 
 // Values, of bf16 its bits, and of int8 scales.
@@ -123,8 +107,7 @@ void BindMaxSimStored(nb::class_<LateModel>& bound) {
 
 void BindMultiVectorEncoder(nb::module_& module) {
   nb::class_<LateModel> bound(module, "LateModel", nb::is_weak_referenceable());
-  BindOpen(bound);
-  BindMemory(bound);
+  BindOpened(bound);
   BindMaxSimStored<int8_t>(bound);
   BindMaxSimStored<uint16_t>(bound);
   module.def("store_vectors", &StoreRows, nb::arg("vectors"), nb::arg("int8"));
@@ -135,9 +118,6 @@ void BindMultiVectorEncoder(nb::module_& module) {
       .def("max_sim", &LateModel::MaxSim, nb::arg("queries"), nb::arg("query_starts"),
            nb::arg("documents"), nb::arg("document_starts"), nb::arg("scores").noconvert(),
            nb::arg("mean"))
-      .def("forget_after_fork", &LateModel::ForgetAfterFork)
-      .def_prop_ro("threads", &LateModel::threads)
-      .def_prop_ro("dimensions", [](const LateModel& model) { return model.model().dimensions(); })
       .def_prop_ro("mean_similarity",
                    [](const LateModel& model) { return model.model().mean_similarity(); })
       .def("max_length_of",
@@ -148,17 +128,10 @@ void BindMultiVectorEncoder(nb::module_& module) {
            [](const LateModel& model, const std::string& task) {
              return model.model().has_own_length(TaskFromName(task));
            })
-      .def_prop_ro("precision",
-                   [](const LateModel& model) {
-                     return encore::PrecisionName(model.model().encoder().precision());
-                   })
       .def_prop_ro("prompts", [](const LateModel& model) { return model.model().prompts(); })
-      .def_prop_ro("tokenizer",
-                   [](const LateModel& model) -> std::optional<encore::Tokenizer> {
-                     return model.model().tokenizer();
-                   })
-      .def("describe",
-           [](const LateModel& model) { return DecisionsOf(model.model().Describe()); });
+      .def_prop_ro("tokenizer", [](const LateModel& model) -> std::optional<encore::Tokenizer> {
+        return model.model().tokenizer();
+      });
 }
 
 }  // namespace pyencore

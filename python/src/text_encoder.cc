@@ -14,7 +14,6 @@
 #include "encore/text_encoder.h"
 #include "python/src/bindings.h"
 #include "python/src/model_options.h"
-#include "python/src/threads.h"
 #include "python/src/watch.h"
 
 namespace pyencore {
@@ -25,10 +24,9 @@ using encore::Status;
 using Rows = nb::ndarray<float, nb::ndim<2>, nb::device::cpu>;
 using Row = nb::ndarray<float, nb::ndim<1>, nb::device::cpu>;
 
-class Model {
+class Model : public Opened<encore::TextEncoder> {
  public:
-  Model(const std::string& folder, int threads, const encore::OpenOptions& options)
-      : threads_(threads), model_(Open(folder, options)) {}
+  using Opened::Opened;
 
   // The list is the caller's own: nobody changes it meanwhile. `watch` is null where nothing is to
   // be seen of the call.
@@ -55,7 +53,7 @@ class Model {
     options.normalize = normalize;
     options.dimensions = dimensions;
     options.executor = executor();
-    auto found = Watched(watch, &options, [&] { return model_.EncodeIds(ids, options); });
+    auto found = Watched(watch, &options, [&] { return model().EncodeIds(ids, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
 
@@ -67,7 +65,7 @@ class Model {
     options.prompt = prompt;
     options.max_length = max_length;
     options.executor = executor();
-    auto found = Watched(watch, &options, [&] { return model_.EncodeTokens(view, options); });
+    auto found = Watched(watch, &options, [&] { return model().EncodeTokens(view, options); });
     return ArrayOf(Take(std::move(found)).vectors);
   }
 
@@ -84,7 +82,7 @@ class Model {
     options.executor = executor();
     if (activation) options.activation = Take(encore::ScoreActivationFromName(*activation));
     auto found = Watched(watch, &options, [&] {
-      return second ? model_.Classify(a, b, options) : model_.Classify(a, options);
+      return second ? model().Classify(a, b, options) : model().Classify(a, options);
     });
     return ArrayOf(Take(std::move(found)).values);
   }
@@ -101,7 +99,7 @@ class Model {
     options.max_length = max_length;
     options.executor = executor();
     auto found =
-        Take(Watched(watch, &options, [&] { return model_.EncodeSparse(views, options); }));
+        Take(Watched(watch, &options, [&] { return model().EncodeSparse(views, options); }));
     return nb::make_tuple(
         ArrayOfVector(std::vector<int64_t>(found.row_starts.begin(), found.row_starts.end())),
         ArrayOfVector(std::move(found.indices)), ArrayOfVector(std::move(found.values)));
@@ -122,7 +120,7 @@ class Model {
     options.max_length = max_length;
     options.executor = executor();
     const auto found =
-        Take(Watched(watch, &options, [&] { return model_.FindEntities(views, options); }));
+        Take(Watched(watch, &options, [&] { return model().FindEntities(views, options); }));
     nb::list all;
     for (const std::vector<encore::Entity>& entities : found.of_texts) {
       nb::list of_text;
@@ -142,7 +140,7 @@ class Model {
     options.max_length = max_length;
     options.executor = executor();
     return ArrayOf(
-        Take(Watched(watch, &options, [&] { return model_.LabelTokens(view, options); })).logits);
+        Take(Watched(watch, &options, [&] { return model().LabelTokens(view, options); })).logits);
   }
 
   // The logits [positions, vocabulary] of one text.
@@ -153,21 +151,11 @@ class Model {
     options.max_length = max_length;
     options.executor = executor();
     auto found =
-        Watched(watch, &options, [&] { return model_.PredictTokens(view, positions, options); });
+        Watched(watch, &options, [&] { return model().PredictTokens(view, positions, options); });
     return ArrayOf(Take(std::move(found)).logits);
   }
 
-  const encore::TextEncoder& model() const { return model_; }
-  encore::Executor executor() const { return Take(threads_.executor()); }
-  int threads() const { return threads_.count(); }
-  void ForgetAfterFork() { threads_.ForgetAfterFork(); }
-
  private:
-  encore::TextEncoder Open(const std::string& folder, encore::OpenOptions options) const {
-    options.executor = executor();
-    return Take(WithoutGil([&] { return encore::TextEncoder::Open(folder, options); }));
-  }
-
   void EncodeInto(std::span<const std::string_view> texts, encore::MutableView rows,
                   const std::optional<std::string>& prompt, std::optional<bool> normalize,
                   size_t dimensions, size_t max_length, Watch* watch) const {
@@ -177,11 +165,8 @@ class Model {
     options.dimensions = dimensions;
     options.max_length = max_length;
     options.executor = executor();
-    Check(Watched(watch, &options, [&] { return model_.Encode(texts, rows, nullptr, options); }));
+    Check(Watched(watch, &options, [&] { return model().Encode(texts, rows, nullptr, options); }));
   }
-
-  Threads threads_;
-  encore::TextEncoder model_;
 };
 
 }  // namespace
@@ -196,8 +181,7 @@ void BindTextEncoder(nb::module_& module) {
       },
       nb::arg("name"));
   nb::class_<Model> bound(module, "Model", nb::is_weak_referenceable());
-  BindOpen(bound);
-  BindMemory(bound);
+  BindOpened(bound);
   bound
       .def("encode_sparse", &Model::EncodeSparse, nb::arg("texts"), nb::arg("prompt").none(),
            nb::arg("task").none(), nb::arg("max_active_dims"), nb::arg("max_length"),
@@ -221,9 +205,6 @@ void BindTextEncoder(nb::module_& module) {
       .def("classify", &Model::Classify, nb::arg("first"), nb::arg("second").none(),
            nb::arg("activation").none(), nb::arg("max_length"), nb::arg("prompt").none(),
            nb::arg("watch").none())
-      .def("forget_after_fork", &Model::ForgetAfterFork)
-      .def_prop_ro("threads", &Model::threads)
-      .def_prop_ro("dimensions", [](const Model& model) { return model.model().dimensions(); })
       .def_prop_ro("max_dimensions",
                    [](const Model& model) { return model.model().max_dimensions(); })
       .def_prop_ro("sparse_dimensions",
@@ -232,21 +213,12 @@ void BindTextEncoder(nb::module_& module) {
                    [](const Model& model) { return model.model().labels_tokens(); })
       .def_prop_ro("d_model", [](const Model& model) { return model.model().d_model(); })
       .def_prop_ro("max_length", [](const Model& model) { return model.model().max_length(); })
-      .def_prop_ro("precision",
-                   [](const Model& model) {
-                     const encore::TextEncoder& encoder = model.model();
-                     return encore::PrecisionName(encoder.has_encoder()
-                                                      ? encoder.encoder().precision()
-                                                      : encore::Precision::kF32);
-                   })
       .def_prop_ro("labels", [](const Model& model) { return model.model().labels(); })
       .def_prop_ro("prompts", [](const Model& model) { return model.model().prompts(); })
-      .def_prop_ro("tokenizer",
-                   [](const Model& model) -> std::optional<encore::Tokenizer> {
-                     if (!model.model().has_tokenizer()) return std::nullopt;
-                     return model.model().tokenizer();
-                   })
-      .def("describe", [](const Model& model) { return DecisionsOf(model.model().Describe()); });
+      .def_prop_ro("tokenizer", [](const Model& model) -> std::optional<encore::Tokenizer> {
+        if (!model.model().has_tokenizer()) return std::nullopt;
+        return model.model().tokenizer();
+      });
 }
 
 }  // namespace pyencore

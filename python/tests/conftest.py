@@ -31,6 +31,7 @@ PAIRS = [(CASES["query"], text) for text in TEXTS]
 FOLDERS = {
     "Classifier": DATA / "text" / "classifier",
     "CrossEncoder": DATA / "text" / "reranker",
+    "ImageEncoder": DATA / "vision" / "clip",
     "MaskedLanguageModel": DATA / "heads" / "splade_bert",
     "MultiVectorEncoder": DATA / "late" / "own",
     "SparseEncoder": DATA / "heads" / "splade_bert",

@@ -16,6 +16,7 @@ FOLDERS = {
     "CrossEncoder": ["text/reranker", "heads/reranker_gemma3"],
     "Classifier": ["text/classifier"],
     "TokenClassifier": ["heads/ner_bert"],
+    "ImageEncoder": ["vision/clip"],
     "SparseEncoder": ["heads/splade_bert", "heads/router", "heads/m3"],
     "MaskedLanguageModel": ["heads/splade_bert"],
     "MultiVectorEncoder": ["late/own", "late/pylate", "late/stanford", "heads/m3"],

@@ -23,6 +23,7 @@ from pyencore import CallStats, Stop, TextEncoder
 
 SOURCES = str(Path(sys.modules["pyencore"].__file__ or "").parents[1])
 MANY = [f"{text} {i}" for i in range(60) for text in TEXTS]
+IMAGES = [np.full((3 + i % 9, 5 + i % 7, 3), i, np.uint8) for i in range(40)]
 
 # Each method with these arguments: its model, and what it computes.
 METHODS: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
@@ -75,6 +76,10 @@ METHODS: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
     "late": (
         lambda: pyencore.MultiVectorEncoder(DATA / "late" / "stanford"),
         lambda model, **options: np.concatenate(model.encode_document(MANY, **options)),
+    ),
+    "images": (
+        lambda: pyencore.ImageEncoder(DATA / "vision" / "clip"),
+        lambda model, **options: model.encode(IMAGES, batch_size=7, **options),
     ),
     "entities": (
         lambda: pyencore.TokenClassifier(DATA / "heads" / "ner_bert"),

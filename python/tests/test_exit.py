@@ -34,6 +34,15 @@ CALLS = {
     "LateModel.max_sim_stored": (
         LATE + "\ns = pyencore.store_vectors(v, 'int8')", "m.similarity(v, s)"
     ),
+    "ImageModel.__init__": ("", "opened('ImageEncoder', threads=1)"),
+    "ImageModel.prepare": ("m = opened('ImageEncoder')", "m.prepare(99)"),
+    "ImageModel.encode": (
+        "m, x = opened('ImageEncoder'), np.zeros((9, 8, 8), np.uint8)",
+        "m.encode(list(x), batch_size=4)",
+    ),
+    "ImageModel.encode_patches": (
+        "m = opened('ImageEncoder')", "m.encode_patches(np.zeros((8, 8), np.uint8))"
+    ),
     "store_vectors": ("v = [X[0]] * 99", "pyencore.store_vectors(v, 'bf16')"),
     "Tokenizer.open": ("", "opened('Tokenizer')"),
     "Tokenizer.encode": ("t = opened('Tokenizer')", "t.encode('tea ' * 99)"),
@@ -51,16 +60,19 @@ CALLS = {
 QUICK = {
     "CallStats.__init__", "Stop.__init__", "Stop.clear", "Stop.is_set", "Stop.set",
     "Watch.__init__",
-    "active_target", "check_texts", "compiled_targets", "cores", "cores_reason", "set_target",
-    "supported_targets", "ops_add", "ops_layer_norm", "ops_rms_norm", "Linear.__init__",
+    "active_target", "check_image", "check_texts", "compiled_targets", "cores", "cores_reason",
+    "set_target", "supported_targets", "ops_add", "ops_layer_norm", "ops_rms_norm",
+    "Linear.__init__",
     "Tokenizer.token_to_id", "Tokenizer.id_to_token", "LateModel.has_own_length",
     "LateModel.max_length_of", "score_activation",
 } | {
     f"{kind}.{name}"
-    for kind in ("Model", "LateModel", "Tokenizer", "ArrayEncoder", "Linear")
+    for kind in ("Model", "LateModel", "ImageModel", "Tokenizer", "ArrayEncoder", "Linear")
     for name in ("describe", "forget_after_fork")
 } | {
-    f"{kind}.{name}" for kind in ("Model", "LateModel") for name in ("memory", "trim_memory")
+    f"{kind}.{name}"
+    for kind in ("Model", "LateModel", "ImageModel")
+    for name in ("memory", "trim_memory")
 }  # fmt: skip
 # Functions of the caller's, which release the GIL themselves.
 SLEEPING = {

@@ -28,7 +28,8 @@ MODULES += [f"pyencore.{name}" for name in ("llama_index", "haystack", "ray") if
 # themselves.
 NOT_TRIED = {
     "CallStats", "Stop",  # take nothing
-    "Encoding", "CorruptDataError", "UnsupportedError", "LabError", "Pairing", "Figure", "Embedded",
+    "Encoding", "PatchVectors", "CorruptDataError", "UnsupportedError", "LabError", "Pairing",
+    "Figure", "Embedded",
 }  # fmt: skip
 # Arguments that take any value, with the reason.
 TAKES_ALL = {
@@ -42,6 +43,7 @@ OF_OTHERS = {"data", "context", "tell", "progress"}
 
 BASE, RERANKER = str(DATA / "text/base"), str(DATA / "text/reranker")
 X = np.arange(32, dtype=np.float32).reshape(2, 16) / 32
+PICTURE = np.zeros((4, 5, 3), np.uint8)
 WEIGHTS = {name: np.ones(shape, np.float32) for name, shape in LAYER_SHAPES.items()}
 LAYER: dict[str, Any] = {"num_heads": 4, "activation": "gelu", "threads": 1}
 
@@ -56,6 +58,7 @@ RIGHT: dict[str, Any] = {
     "a": X, "b": X, "batch": {"text": ["tea"]}, "begin": 0, "data": {},
     "documents": ["tea", "cat"], "embeddings": X, "embeddings1": X, "embeddings2": X, "end": 1,
     "encore": "/no/such/encore", "flags": [], "folder": BASE, "i": 0, "id": 3, "ids": [[2, 3]],
+    "image": PICTURE, "images": PICTURE,
     "inputs": "tea", "input": ["tea"], "is_pair": False, "k": X, "kept": None,
     "max_length": 9, "model": BASE,
     "names": None, "output": "/no/such/output", "pairings": [], "positions": [0],
@@ -183,6 +186,8 @@ NOT_TEXTS = {
 # Nor pairs: of two str in a list sentence-transformers makes one pair, of other numbers none.
 OF_PAIRS = {"CrossEncoder.predict"}
 NOT_PAIRS = {"two characters", "numpy str", "tuple", "list of lists", "array of str"}
+# Never a picture or several, but the empty list.
+OF_PICTURES = {"image", "images"}
 OF_OTHER_KINDS = {"EncoreDocumentEmbedder.run"}  # Haystack's documents
 
 RAW = re.compile(
@@ -296,7 +301,9 @@ def right(label: str, parameter: inspect.Parameter) -> Any:
 def never_right(callee: Callee, name: str, word: str) -> bool:
     texts = name in OF_TEXTS and callee.label not in OF_OTHER_KINDS
     pairs = name == "inputs" and callee.label in OF_PAIRS
-    return word in JUNK or (texts and word in NOT_TEXTS) or (pairs and word in NOT_PAIRS)
+    pictures = name in OF_PICTURES and (word, name) != ("list", "images")
+    wrong = (texts and word in NOT_TEXTS) or (pairs and word in NOT_PAIRS) or pictures
+    return word in JUNK or wrong
 
 
 def fault(callee: Callee, name: str, value: Any, never: bool) -> str | None:
@@ -355,6 +362,6 @@ def test_enough_is_tried() -> None:
     labels = {callee.label for callee in CALLEES}
     assert NOT_TEXTS | NOT_PAIRS <= WRONG.keys() and OF_PAIRS <= labels
     named = {p.name for callee in CALLEES for p in callee.parameters}
-    assert OF_TEXTS <= named
+    assert OF_TEXTS | OF_PICTURES <= named
     assert {"TextEncoder.encode", "softmax", "quantize_embeddings", "Tokenizer.encode"} <= labels
     assert len(labels) > 80

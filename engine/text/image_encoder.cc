@@ -272,17 +272,6 @@ size_t ImageEncoder::tokens() const { return impl_->model.tokens(); }
 size_t ImageEncoder::height() const { return impl_->processor.height(); }
 size_t ImageEncoder::width() const { return impl_->processor.width(); }
 const Encoder& ImageEncoder::encoder() const& { return impl_->model.encoder(); }
-Status ImageEncoder::Prepare(size_t max_tokens, const Executor& executor) const {
-  if (max_tokens == 0) return InvalidArgument("max_tokens is 0; wanted at least 1");
-  const size_t most = std::min(max_tokens, internal::BatchTokens(0, executor.threads()));
-  const uint8_t black = 0;
-  const ImageView image{.pixels = &black, .width = 1, .height = 1, .stride = 1, .channels = 1};
-  return internal::Guarded("the preparation", [&] {
-    const std::vector<ImageView> images(std::max<size_t>(1, most / tokens()), image);
-    return Encode(images, {.executor = executor}).status();
-  });
-}
-
 void ImageEncoder::TrimMemory() const { impl_->scratch.Trim(); }
 ModelMemory ImageEncoder::Memory() const {
   return {.mapped = impl_->model.encoder().mapped_bytes(),

@@ -194,6 +194,7 @@ typedef struct encore_model_memory {
   size_t size;  // sizeof(encore_model_memory); set by the caller
   size_t mapped, packed, tables, scratch;
 } encore_model_memory;
+// max_tokens: of ENCORE_KIND_IMAGE pictures, not tokens.
 ENCORE_API encore_status encore_prepare(const encore_model* model, size_t max_tokens);
 ENCORE_API encore_status encore_trim_memory(const encore_model* model);
 ENCORE_API encore_status encore_memory(const encore_model* model, encore_model_memory* memory);

@@ -92,9 +92,6 @@ class ENCORE_API ImageEncoder {
   size_t width() const;
   const Encoder& encoder() const&;
   const Encoder& encoder() const&& = delete;
-  // Computes black pictures of up to max_tokens rows together, so that the next call is as fast as
-  // later ones, but for the memory that large pictures are resized in.
-  Status Prepare(size_t max_tokens, const Executor& executor = {}) const;
   void TrimMemory() const;  // gives back what is kept between calls
   ModelMemory Memory() const;
   // Every decision taken, as TextEncoder's.

@@ -15,7 +15,7 @@ from pyencore import _core, _similarity
 from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._call import Call, CallStats, Progress
 from pyencore._images import decoded, pictures_of, pixels_of
-from pyencore._inputs import checked
+from pyencore._inputs import checked, integer
 from pyencore._opened import Compute, check_batch_size, check_device
 from pyencore._quantize import Precision
 from pyencore._vectors import Vectors, checked_precision, converted
@@ -74,6 +74,12 @@ class ImageEncoder(Vectors):
     def size(self) -> tuple[int, int]:
         """Height and width of pictures once they are processed."""
         return self._core.size
+
+    @checked
+    def prepare(self, max_images: int) -> None:
+        """Makes the next call, of up to so many pictures, as fast as later ones, but for the memory
+        that large ones are resized in."""
+        self._core.prepare(integer("max_images", max_images, 1))
 
     @renamed(inputs="images", sentences="images")
     @checked

@@ -181,12 +181,6 @@ class Opened(KnownAttributes):
         """Every decision that was taken when the folder was opened, and where it comes from."""
         return [Decision(*decision) for decision in self._core.describe()]
 
-    @checked
-    def prepare(self, max_tokens: int) -> None:
-        """Makes the next call, of inputs of up to so many tokens together, as fast as later ones:
-        without new memory, and without pages of files that were not read yet."""
-        self._core.prepare(integer("max_tokens", max_tokens, 1))
-
     def trim_memory(self) -> None:
         """Gives back what is kept between calls."""
         self._core.trim_memory()
@@ -200,6 +194,12 @@ class TextModel(Opened):
     """A model of texts."""
 
     _max_length = 0  # the model's
+
+    @checked
+    def prepare(self, max_tokens: int) -> None:
+        """Makes the next call, of texts of up to so many tokens together, as fast as later ones:
+        without new memory, and without pages of files that were not read yet."""
+        self._core.prepare(integer("max_tokens", max_tokens, 1))
 
     @property
     def max_length(self) -> int:

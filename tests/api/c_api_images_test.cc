@@ -151,7 +151,7 @@ TEST_F(CApiImagesTest, WhatIsWrongIsRefused) {
   options.size = 3;
   ExpectFailure(Encode(model, images, &vectors, &options), ENCORE_INVALID_ARGUMENT,
                 {"options.size is 3", "encore_image_options"});
-  ExpectFailure(encore_prepare(model, 0), ENCORE_INVALID_ARGUMENT, {"max_tokens is 0"});
+  ExpectFailure(encore_prepare(model, 0), ENCORE_INVALID_ARGUMENT, {"max_images is 0"});
 }
 
 TEST_F(CApiImagesTest, KindsAreToldApart) {

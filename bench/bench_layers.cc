@@ -3,8 +3,10 @@
 // What each switch of a layer costs: BERT base's layer, the same with one switch turned, and layers
 // of some families in its size. The column to look at is "share", of each one's own operations;
 // compare it with that of "plain". "window" is attention alone as far as it can be: a layer of
-// 8,192 tokens with a narrow feed-forward network, global and in a window.
+// 8,192 tokens with a narrow feed-forward network, global and in a window. "stages" is where the
+// time of a whole layer goes.
 
+#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,8 +14,14 @@
 #include "bench/common.h"
 #include "bench/measure/forward.h"
 #include "bench/measure/models.h"
+#include "bench/measure/samples.h"
+#include "encore/cpu.h"
 #include "encore/encoder.h"
+#include "encore/workspace.h"
 #include "engine/nn/layer_sizes.h"
+#include "engine/nn/product_observer.h"
+#include "engine/nn/row_steps.h"
+#include "reference/sequences.h"
 
 namespace encore::bench {
 namespace {
@@ -104,6 +112,100 @@ void RegisterLayer(const NamedLayer& layer, size_t batch, size_t seq) {
   }
 }
 
+enum Stage : size_t { kProducts, kFirstProduct, kAttention, kPacking, kNorms, kStages };
+
+// Calls of a layer on one thread, and the seconds of its stages in each.
+class StageTimer final : public internal::ProductObserver {
+ public:
+  StageTimer(const Encoder& encoder, const std::vector<size_t>& lengths)
+      : encoder_(encoder),
+        first_(&internal::EncoderAccess::Layers(encoder).front().linear1),
+        starts_(Starts(lengths)),
+        x_(RandomTensor(Shape(starts_.back(), encoder.config().d_model))),
+        y_(ZeroTensor(x_.shape())),
+        workspace_(OrFail(encoder.MakeWorkspace(Batch{.seq_starts = starts_}))) {}
+
+  // Of a call.
+  double Run() {
+    laps_ = {};
+    const double start = last_ = now_();
+    const Status status =
+        internal::EncoderAccess::Forward(encoder_, Batch{.seq_starts = starts_}, x_.View<float>(),
+                                         y_.View<float>(), workspace_, this);
+    if (!status.ok()) Fail(status);
+    for (size_t s = 0; s < kStages; ++s) seconds_[s].push_back(laps_[s]);
+    return last_ - start;
+  }
+  double Median(Stage stage) const { return Quantile(seconds_[stage], 0.5); }
+
+ private:
+  void Observe(const internal::PackedMatrix&, const float*, size_t, size_t) override {}
+  void AfterStep(const internal::RowStep* step) override {
+    const double now = now_();
+    laps_[StageOf(step)] += now - last_;
+    last_ = now;
+  }
+  Stage StageOf(const internal::RowStep* step) const {
+    if (step == nullptr) return kAttention;
+    if (step->kind == internal::StepKind::kPackLhs) return kPacking;
+    if (step->kind == internal::StepKind::kNorm) return kNorms;
+    return step->matrix == first_ ? kFirstProduct : kProducts;
+  }
+
+  const Encoder& encoder_;
+  const internal::PackedMatrix* first_;  // of the feed-forward network
+  const std::vector<size_t> starts_;
+  Tensor x_;
+  Tensor y_;
+  Workspace workspace_;
+  const ClockFn now_ = ClockOf(1);
+  double last_ = 0;
+  std::array<double, kStages> laps_ = {};
+  std::array<std::vector<double>, kStages> seconds_;
+};
+
+// GELU is what the same layer with ReLU, a comparison in the tile, takes less in the product before
+// it. Calls of the two alternate.
+void Stages(benchmark::State& state, const NamedWorkload& load) {
+  Model plain = load.model;
+  plain.activation = Activation::kRelu;
+  const Products products = {ChosenPrecision()};
+  const Encoder encoder = OrFail(MakeEncoders(load.model, 1, 1, products)).front();
+  const Encoder without = OrFail(MakeEncoders(plain, 1, 1, products)).front();
+  const BoundThread bound(1);
+  StageTimer layer(encoder, load.lengths);
+  StageTimer beside(without, load.lengths);
+  layer.Run();  // warms the caches
+  Samples samples(Executor::Inline(), products);
+  while (state.KeepRunning()) {
+    beside.Run();
+    const double seconds = layer.Run();
+    state.SetIterationTime(seconds);
+    samples.Add(seconds);
+  }
+  samples.Finish();
+  const double first = beside.Median(kFirstProduct);
+  const double product = layer.Median(kProducts) + first;
+  const double gelu = layer.Median(kFirstProduct) - first;
+  const double all =
+      product + gelu + layer.Median(kAttention) + layer.Median(kPacking) + layer.Median(kNorms);
+  state.counters["products_percent"] = 100 * product / all;
+  state.counters["activation_percent"] = 100 * gelu / all;
+  state.counters["attention_percent"] = 100 * layer.Median(kAttention) / all;
+  state.counters["packing_percent"] = 100 * layer.Median(kPacking) / all;
+  state.counters["norms_percent"] = 100 * layer.Median(kNorms) / all;
+  const auto width = static_cast<double>(load.model.d_model);
+  const double flops = static_cast<double>(Tokens(load)) * width *
+                       (8 * width + 4 * static_cast<double>(load.model.d_ff));
+  state.counters["products_share_percent"] = 100 * flops / product / samples.PeakFlops();
+  state.SetLabel(ActiveTarget());
+}
+
+void RegisterStages(const std::string& workload) {
+  Register("stages/" + std::string(PrecisionName(ChosenPrecision())) + "/" + workload,
+           [load = *FindWorkload(workload)](benchmark::State& state) { Stages(state, load); });
+}
+
 }  // namespace
 
 void RegisterBenchmarks() {
@@ -119,6 +221,11 @@ void RegisterBenchmarks() {
                           layer.window = 64;
                         }),
                 1, 8192);
+  for (const char* workload :
+       {"example_32x10", "minilm_1x16", "minilm_1x128", "minilm_8x128", "base_1x16", "base_1x128",
+        "base_8x128", "base_1x512", "large_1x128"}) {
+    RegisterStages(workload);
+  }
 }
 
 }  // namespace encore::bench

@@ -41,17 +41,6 @@ Flags& GetFlags() {
   return flags;
 }
 
-// Binds the calling thread as long as it lives.
-class BoundCall {
- public:
-  explicit BoundCall(int threads) { BindFor(threads); }
-  BoundCall(const BoundCall&) = delete;
-  BoundCall& operator=(const BoundCall&) = delete;
-  ~BoundCall() { BindFor(0); }
-};
-
-using ClockFn = double (*)();
-
 // The fastest of a few calls, in seconds; it also warms the caches.
 double EstimateCall(ClockFn now, const std::function<Status(size_t)>& call, size_t* index) {
   double best = 1e9;
@@ -100,18 +89,21 @@ Precision ChosenPrecision() {
   return GetFlags().run.precision();
 }
 
+ClockFn ClockOf(int threads) {
+  return threads == 1 && GetFlags().clock == "cpu" ? ThreadSeconds : WallSeconds;
+}
+
 void Measure(benchmark::State& state, int threads, const Work& work,
              const std::function<Status(size_t)>& call) {
-  const BoundCall bound(threads);
+  const BoundThread bound(threads);
   const Status first = call(0);
   if (!first.ok()) {
     Skip(state, first.message());
     return;
   }
-  const bool thread_clock = threads == 1 && GetFlags().clock == "cpu";
-  const ClockFn now = thread_clock ? ThreadSeconds : WallSeconds;
+  const ClockFn now = ClockOf(threads);
   size_t index = 1;
-  const double wanted = thread_clock ? kThreadSampleSeconds : kWallSampleSeconds;
+  const double wanted = now == ThreadSeconds ? kThreadSampleSeconds : kWallSampleSeconds;
   if (*calls_a_sample == 0) {
     *calls_a_sample = static_cast<size_t>(
         std::clamp(std::ceil(wanted / EstimateCall(now, call, &index)), 1.0, 1e5));

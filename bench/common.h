@@ -36,6 +36,19 @@ const std::vector<int>& ThreadCounts();
 // registered; others refuse the flag.
 Precision ChosenPrecision();
 
+// Seconds of the clock that --clock chose; other threads' time is not in that of one thread.
+using ClockFn = double (*)();
+ClockFn ClockOf(int threads);
+
+// Binds the calling thread as long as it lives, as BindFor says.
+class BoundThread {
+ public:
+  explicit BoundThread(int threads) { BindFor(threads); }
+  BoundThread(const BoundThread&) = delete;
+  BoundThread& operator=(const BoundThread&) = delete;
+  ~BoundThread() { BindFor(0); }
+};
+
 // What one call does; 0 where it does not apply.
 struct Work {
   double flops = 0;

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/nn/attention_stage.h"
+#include "engine/nn/product_observer.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -88,6 +89,7 @@ class BlockOnBatch {
     RunSteps(attention_, qkv, recipe_.before, rows_, begin, end, thread);
     attention_.PrepareQueries(qkv, begin, end, AllHeads());
     attention_.PrepareKeys(qkv, begin, end, {0, sizes_.kv_heads});
+    NoteAttention();
   }
 
   // Attention and later steps of rows [begin, end), once their sequences' keys and values are
@@ -101,8 +103,13 @@ class BlockOnBatch {
         if (!pass_.team->MayGoOn(thread)) return;
         attention_.Run(qkv, begin, end, {h, h + heads}, thread, context);
       }
+      NoteAttention();
     }
     RunSteps(attention_, qkv, recipe_.after, rows_, begin, end, thread);
+  }
+
+  void NoteAttention() const {
+    if (pass_.observer != nullptr) pass_.observer->AfterStep(nullptr);
   }
 
   // Attention by blocks of queries of one head, the longest sequence first. A sequence's tasks

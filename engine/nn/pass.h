@@ -42,7 +42,7 @@ struct Pass {
   ThreadPlan thread_plan;
   std::byte* scratch;  // the workspace
   const PositionTables* tables;
-  ProductObserver* observer;  // of products' inputs, or null (product_observer.h)
+  ProductObserver* observer;  // or null (product_observer.h)
   size_t longest;             // tokens of the longest sequence
   const Team* team;           // that runs it
 

@@ -177,6 +177,7 @@ void RunSteps(const AttentionStage& attention, const QkvBuffer& qkv, const RowSt
       part.end_unit = part.begin_unit + std::min(most, units - part.begin_unit);
       RunStep(attention, qkv, step, rows, part);
     }
+    if (pass.observer != nullptr) pass.observer->AfterStep(&step);
   }
 }
 

@@ -17,6 +17,7 @@ TYPES = {"f32", "bf16", "f16", "int8", "int4"}
 # One quick benchmark with each counter.
 QUICK = {"bench_elementwise": "exp/f32/n:4096/", "bench_max_sim": "max_sim/int8/1x1000",
          "bench_tokenizer": "tokenizer/one_query",
+         "bench_layers": "stages/f32/example_32x10",
          "bench_matmul": "linear_cold/f32/M:1/N:768/K:768"}
 
 

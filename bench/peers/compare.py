@@ -5,9 +5,9 @@
     tools/python_env.sh peers && .deps/venv/bin/pip install .
     .deps/venv/bin/python bench/peers/compare.py BENCHMARK [options]
 
-BENCHMARK is layers, deberta, texts, ids, max_sim or loop, each a module of this folder; its --help
-says what it measures. Each engine is opened in a process of its own, bound to as many cores as
-threads (one thread: the last core), and its output is compared first. One that is too far off is
+BENCHMARK is layers, deberta, texts, ids, max_sim, loop or images, each a module of this folder; its
+--help says what it measures. Each engine is opened in a process of its own, bound to as many cores
+as threads (one thread: the last core), and its output is compared first. One that is too far off is
 left out, with the reason, as is one that cannot be had. Then all take turns for some rounds, one at
 a time; a turn that other processes disturbed is taken again. With --busy N they take them beside N
 processes that only burn time, and none again.
@@ -32,7 +32,7 @@ import typing
 import isa
 import remote
 
-BENCHMARKS = ("layers", "deberta", "texts", "ids", "max_sim", "loop")
+BENCHMARKS = ("layers", "deberta", "texts", "ids", "max_sim", "loop", "images")
 
 
 @dataclasses.dataclass(frozen=True)

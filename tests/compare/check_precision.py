@@ -9,6 +9,12 @@ are a few words each and lose most.
     tools/python_env.sh                          numpy, into .deps/venv
     .deps/venv/bin/python tests/compare/check_precision.py [--markdown] [-- OPTION ...]
 
+    .deps/venv/bin/python tests/compare/check_precision.py --pictures FOLDER --model MODEL
+    .deps/venv/bin/python tests/compare/check_precision.py --drawn-pictures 64
+
+The same of pictures, without targets: those of a folder, or drawn ones by ViT-B/32 and ViT-B/16
+of CLIP with drawn weights (needs transformers, torch and Pillow).
+
 For each text the cosine of its two vectors; for each file Spearman's rank correlation over all
 pairs of texts, between their cosines in the precision and in f32, and the largest difference of two
 numbers of unit vectors. Options behind -- are for `encore embed`, e.g. --target AVX2. Exit status:
@@ -43,8 +49,8 @@ def vectors(arguments, texts, *options):
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder, "vectors.npy")
         subprocess.run([arguments.encore, "embed", "--model", arguments.model, "--input", texts,
-                        "--jsonl", "--output", output, "--normalize", *options,
-                        *arguments.options], check=True, stdout=subprocess.DEVNULL)
+                        "--output", output, "--normalize", *options, *arguments.options],
+                       check=True, stdout=subprocess.DEVNULL)
         return np.load(output)
 
 
@@ -84,12 +90,13 @@ def print_row(markdown, cells):
     if markdown:
         print("| " + " | ".join(cells) + " |")
     else:
-        print(f"{cells[0]:16}{cells[1]:11}" + "".join(f"{cell:>14}" for cell in cells[2:]))
+        print(f"{cells[0]:24}{cells[1]:11}" + "".join(f"{cell:>14}" for cell in cells[2:]))
 
 
 def print_table(markdown, rows):
     names = ("mean", "worst", "rank")
-    print_row(markdown, ("texts", "precision", "mean cosine", "worst cosine", "rank", "difference"))
+    print_row(markdown, ("inputs", "precision", "mean cosine", "worst cosine", "rank",
+                         "difference"))
     if markdown:
         print("|---|---|---:|---:|---:|---:|")
     for group, precision, measured in rows:
@@ -99,14 +106,46 @@ def print_table(markdown, rows):
                              f"{np.ceil(measured['difference'] * 1e4) / 1e4:.4f}"))
 
 
+def rows_of_pictures(arguments, group, folder):
+    wanted = vectors(arguments, folder, "--images", "--precision", "f32")
+    return [(f"{len(wanted)} {group}", precision, compare(
+        vectors(arguments, folder, "--images", "--precision", precision), wanted))
+        for precision in TARGETS]
+
+
+def drawn_pictures(arguments):
+    sys.path.insert(0, str(ROOT / "bench/peers"))
+    import images
+    from compare import Case
+    from PIL import Image
+    rows = []
+    for name in images.MODELS:
+        with tempfile.TemporaryDirectory() as text:
+            folder = pathlib.Path(text)
+            images.prepare(Case(name, 1, {}, {"model": name}), folder)
+            (folder / "pictures").mkdir()
+            for i in range(arguments.drawn_pictures):
+                Image.fromarray(images.picture(240, 320, i)).save(folder / f"pictures/{i:02}.png")
+            arguments.model = str(folder / "model")
+            rows += rows_of_pictures(arguments, f"pictures, {name}", folder / "pictures")
+    return rows
+
+
 def main():
     parser = argparse.ArgumentParser(description="How much bf16, int8 and int4 lose.")
     parser.add_argument("--encore", default=str(ROOT / "build/release/bin/encore"))
     parser.add_argument("--model", default=str(MODEL), help="a model's folder [all-MiniLM-L6-v2]")
     parser.add_argument("--markdown", action="store_true",
                         help="the table as docs/precision.md has it")
+    parser.add_argument("--pictures", metavar="FOLDER", help="of these, in place of texts")
+    parser.add_argument("--drawn-pictures", metavar="N", type=int, help="of so many drawn ones")
     parser.add_argument("options", nargs="*", help="for `encore embed`, after --")
     arguments = parser.parse_args()
+    if arguments.pictures or arguments.drawn_pictures:
+        print_table(arguments.markdown,
+                    drawn_pictures(arguments) if arguments.drawn_pictures else
+                    rows_of_pictures(arguments, "pictures", arguments.pictures))
+        return 0
     if arguments.model == str(MODEL):
         fetched = subprocess.run([ROOT / "tools/fetch_model.sh"], check=False).returncode
         if fetched != 0:
@@ -116,9 +155,10 @@ def main():
     for name in ("sentences", "greetings"):
         path = TEXTS / f"{name}.jsonl"
         texts = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-        wanted = vectors(arguments, path, "--precision", "f32")
+        wanted = vectors(arguments, path, "--jsonl", "--precision", "f32")
         for precision in TARGETS:
-            measured = compare(vectors(arguments, path, "--precision", precision), wanted)
+            measured = compare(vectors(arguments, path, "--jsonl", "--precision", precision),
+                               wanted)
             rows.append((f"{len(texts)} {name}", precision, measured))
             if name == "sentences":
                 misses += missed(precision, measured)

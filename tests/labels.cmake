@@ -71,5 +71,26 @@ encore_label(emulated base/bf16 kernels ops contract
          ops/weight_source contract/contract_property contract/encoder_plans
          contract/encoder_switch_plans contract/text_property)
 
+# What tools/cross.sh runs for Windows, under wine: files, cores, threads and bits. Left out is what
+# asks for things that Windows lacks:
+#   POSIX's processes   process, nn/packed_cache, nn/packed_cache_damage, io/folder_files
+#   users, modes, limits, umasks, links   io/safetensors, platform/file_writer,
+#                       platform/temporary_name, platform/thread_pool_options, text/text_cache
+#   sysfs, /proc, masks of processes      platform/core_domains, platform/cpu_info,
+#                       platform/thread_pool
+#   a POSIX shell       cli
+#   guard pages by mmap contract/guard_pages
+#   shortening a file that is mapped      models/touched_files
+# or wine 8, which does not replace a file that is mapped: models/model_config,
+# tokenizer/packed_tokenizer. And, as nothing in it is the system's, what takes long to compile or
+# to run: kernels, ops, nn, most of models, contract, text and tokenizer. `encore verify` has the
+# bits of kernels.
+encore_label(windows base platform support images
+                     io/json_tree io/torch_file io/safetensors_hostile
+                     tokenizer/tokenizer_fixture api/c_api api/c_api_calls contract/golden_bits
+                     contract/text_bits text/text_prepare
+  EXCEPT platform/core_domains platform/cpu_info platform/file_writer platform/temporary_name
+         platform/thread_pool platform/thread_pool_options)
+
 # The published bits of encoders.
 encore_label(bits contract/golden_bits)

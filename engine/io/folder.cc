@@ -11,6 +11,7 @@
 #include "engine/base/quoted.h"
 #include "engine/base/status_macros.h"
 #include "engine/platform/file_error.h"
+#include "engine/platform/path.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -47,11 +48,11 @@ Status CheckNoLostLink(const fs::path& path) {
   const fs::file_status status = fs::symlink_status(path, error);
   if (status.type() == fs::file_type::not_found) return {};
   if (!fs::exists(status)) {
-    return SystemError(path.string(), "cannot be examined", error.value());
+    return SystemError(PathText(path), "cannot be examined", error);
   }
   if (!fs::is_symlink(status) || fs::exists(path, error)) return {};
-  const std::string target = fs::read_symlink(path, error).string();
-  return Status(ErrorCode::kIo, QuotedPath(path.string()) + " is a link to " + QuotedPath(target) +
+  const std::string target = PathText(fs::read_symlink(path, error));
+  return Status(ErrorCode::kIo, QuotedPath(PathText(path)) + " is a link to " + QuotedPath(target) +
                                     ", which is not there; wanted a link that leads to a file");
 }
 
@@ -61,26 +62,26 @@ Result<Folder> Folder::Open(const std::string& path) {
   return GuardedFile(path, [&]() -> Result<Folder> {
     ENCORE_RETURN_IF_ERROR(CheckPath(path));
     std::error_code error;
-    const fs::file_status status = fs::status(path, error);
+    const fs::file_status status = fs::status(ToPath(path), error);
     if (status.type() == fs::file_type::not_found) {
-      ENCORE_RETURN_IF_ERROR(CheckNoLostLink(path));
+      ENCORE_RETURN_IF_ERROR(CheckNoLostLink(ToPath(path)));
       return Status(ErrorCode::kNotFound, "there is no folder " + QuotedPath(path));
     }
-    if (!fs::exists(status)) return SystemError(path, "cannot be examined", error.value());
+    if (!fs::exists(status)) return SystemError(path, "cannot be examined", error);
     if (!fs::is_directory(status)) {
       return InvalidArgument(QuotedPath(path) + " is not a folder; wanted a model's folder");
     }
     // Without the permission to search it every file would seem to be absent.
-    if (!fs::exists(fs::status(path + "/.", error))) {
-      return SystemError(path, "the folder cannot be searched", error.value());
+    if (!fs::exists(fs::status(ToPath(path + "/."), error))) {
+      return SystemError(path, "the folder cannot be searched", error);
     }
     return Folder(path);
   });
 }
 
 Status Folder::CheckAbsent(std::string_view name) const {
-  fs::path path = path_;
-  for (const fs::path& part : fs::path(name)) {
+  fs::path path = ToPath(path_);
+  for (const fs::path& part : ToPath(name)) {
     path /= part;
     ENCORE_RETURN_IF_ERROR(CheckNoLostLink(path));
   }
@@ -90,10 +91,10 @@ Status Folder::CheckAbsent(std::string_view name) const {
 Result<bool> Folder::Has(std::string_view name) const {
   return GuardedFile(path_, [&]() -> Result<bool> {
     std::error_code error;
-    const fs::file_status status = fs::status(PathOf(name), error);
+    const fs::file_status status = fs::status(ToPath(PathOf(name)), error);
     if (fs::exists(status)) return true;
     if (status.type() != fs::file_type::not_found) {
-      return SystemError(PathOf(name), "cannot be examined", error.value());
+      return SystemError(PathOf(name), "cannot be examined", error);
     }
     ENCORE_RETURN_IF_ERROR(CheckAbsent(name));
     return false;

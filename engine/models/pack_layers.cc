@@ -16,6 +16,7 @@
 #include "engine/nn/layer_tensors.h"
 #include "engine/platform/file_error.h"
 #include "engine/platform/mapped_file.h"
+#include "engine/platform/path.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -62,8 +63,8 @@ Result<PackedCache> CacheOf(const LayerSource& source) {
   ENCORE_RETURN_IF_ERROR(CheckPath(options.cache));
   std::error_code ignored;  // a path that cannot be resolved is as good a name
   std::filesystem::path path =
-      std::filesystem::weakly_canonical(folder.PathOf(files.name()), ignored);
-  if (path.empty()) path = folder.PathOf(files.name());
+      std::filesystem::weakly_canonical(ToPath(folder.PathOf(files.name())), ignored);
+  if (path.empty()) path = ToPath(folder.PathOf(files.name()));
   std::string identity = files.Identity();
   if (!identity.empty()) {
     ENCORE_ASSIGN_OR_RETURN(const std::optional<MappedFile> config, folder.Read("config.json"));
@@ -72,7 +73,7 @@ Result<PackedCache> CacheOf(const LayerSource& source) {
   }
   return PackedCache{.folder = options.cache,
                      // One folder may have layers for texts and for pictures.
-                     .model = path.string() + (options.task.empty() ? "" : " " + options.task) +
+                     .model = PathText(path) + (options.task.empty() ? "" : " " + options.task) +
                               (spec.patches.patch_size == 0 ? "" : " pictures"),
                      .identity = std::move(identity),
                      .compare = options.compare_cache,

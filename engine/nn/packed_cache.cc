@@ -22,6 +22,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/platform/checksum_in_pieces.h"
 #include "engine/platform/file_writer.h"
+#include "engine/platform/path.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::inline v0_1::internal {
@@ -175,7 +176,7 @@ uint64_t ChecksumOfAll(const EncoderOptions& options, std::span<const std::byte>
 Found FindFile(const EncoderOptions& options, const CacheFile& cache, PreparedEncoder* prepared,
                Check check, const uint64_t* own = nullptr) {
   std::error_code ignored;
-  if (std::filesystem::is_symlink(std::filesystem::symlink_status(cache.path, ignored))) {
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(ToPath(cache.path), ignored))) {
     return {.why_not = "was a symbolic link"};
   }
   Result<MappedFile> file = MappedFile::OpenOwn(cache.path);

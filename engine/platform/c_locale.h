@@ -13,6 +13,11 @@
 #include <xlocale.h>
 #define ENCORE_HAVE_USELOCALE 1
 #else
+#if defined(_WIN32)
+#include <locale.h>
+
+#include <string>
+#endif
 #define ENCORE_HAVE_USELOCALE 0
 #endif
 
@@ -38,6 +43,19 @@ class CLocaleScope {
  private:
   locale_t c_;
   locale_t before_ = nullptr;
+#elif defined(_WIN32)
+  CLocaleScope() : mode_(::_configthreadlocale(_ENABLE_PER_THREAD_LOCALE)) {
+    if (const char* before = ::setlocale(LC_ALL, nullptr)) before_ = before;
+    (void)::setlocale(LC_ALL, "C");
+  }
+  ~CLocaleScope() {
+    (void)::setlocale(LC_ALL, before_.c_str());
+    (void)::_configthreadlocale(mode_);
+  }
+
+ private:
+  int mode_;
+  std::string before_;
 #else
   CLocaleScope() = default;
 #endif

@@ -10,11 +10,16 @@
 #include <span>
 #include <string_view>
 
-#include "engine/platform/descriptor.h"
+#if defined(__linux__)
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "engine/platform/file_handle.h"
+#endif
 
 namespace encore::inline v0_1::internal {
 
-#if ENCORE_HAVE_DESCRIPTORS
+#if defined(__linux__)
 
 // Allocates nothing.
 class CoreCaches {
@@ -27,9 +32,9 @@ class CoreCaches {
   std::string_view Read(int index, const char* name, std::span<char> memory) const noexcept {
     char path[64];
     std::snprintf(path, sizeof(path), "cache/index%d/%s", index, name);
-    const Descriptor file(::openat(folder_.get(), path, O_RDONLY | O_CLOEXEC));
+    const FileHandle file(::openat(static_cast<int>(folder_.get()), path, O_RDONLY | O_CLOEXEC));
     if (file.get() < 0) return {};
-    const ssize_t got = ::read(file.get(), memory.data(), memory.size());
+    const ssize_t got = ::read(static_cast<int>(file.get()), memory.data(), memory.size());
     return {memory.data(), got > 0 ? static_cast<size_t>(got) : 0};
   }
 
@@ -46,7 +51,7 @@ class CoreCaches {
   }
 
  private:
-  Descriptor folder_;
+  FileHandle folder_;
 };
 
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cores share an L3 cache and a NUMA node, as sysfs says. On systems other than Linux all
-// cores are one domain.
+// Which cores share an L3 cache and a NUMA node, as the system says. Where it does not, all cores
+// are one domain.
 
 #include "engine/platform/core_domains.h"
 
@@ -68,26 +68,37 @@ std::vector<int> ParseCoreList(std::string_view text) {
   return cores;
 }
 
-std::vector<CoreDomain> FindCoreDomains(const std::string& root, const std::vector<int>& allowed) {
+std::vector<CorePlace> PlacesBySysfs(const std::string& root, const std::vector<int>& cores) {
   std::map<int, int> node_of;  // core: node
   for (const int node : ReadCoreList(root + "/node/online")) {
     const std::string folder = root + "/node/node" + std::to_string(node);
     for (const int core : ReadCoreList(folder + "/cpulist")) node_of[core] = node;
   }
-  // Node, and the first core that shares the cache, whether allowed or not.
-  std::map<std::pair<int, int>, CoreDomain> domains;
-  std::set<int> siblings;
-  for (const int core : allowed) {
-    const auto found = node_of.find(core);
-    const int node = found == node_of.end() ? 0 : found->second;
+  std::vector<CorePlace> places;
+  for (const int core : cores) {
     const std::string folder = root + "/cpu/cpu" + std::to_string(core);
+    // The first core that shares the cache, whether allowed or not.
     const std::vector<int> sharing = CoresOfL3(folder);
-    CoreDomain& domain = domains[{node, sharing.empty() ? -1 : sharing.front()}];
-    domain.node = node;
-    const bool second = siblings.contains(core) && !domain.cores.empty();
-    (second ? domain.siblings : domain.cores).push_back(core);
     const std::vector<int> threads = ReadCoreList(folder + "/topology/thread_siblings_list");
-    siblings.insert(threads.begin(), threads.end());
+    CorePlace& place = places.emplace_back();
+    if (const auto found = node_of.find(core); found != node_of.end()) place.node = found->second;
+    if (!sharing.empty()) place.cache = sharing.front();
+    if (!threads.empty()) place.core = threads.front();
+  }
+  return places;
+}
+
+std::vector<CoreDomain> JoinDomains(const std::vector<int>& cores,
+                                    const std::vector<CorePlace>& places) {
+  std::map<std::pair<int, int>, CoreDomain> domains;  // by node and cache
+  std::set<int> taken;                                // cores of which one thread is in a domain
+  for (size_t i = 0; i < cores.size(); ++i) {
+    const CorePlace& place = places[i];
+    CoreDomain& domain = domains[{place.node, place.cache}];
+    domain.node = place.node;
+    const bool second = taken.contains(place.core) && !domain.cores.empty();
+    (second ? domain.siblings : domain.cores).push_back(cores[i]);
+    if (place.core >= 0) taken.insert(place.core);
   }
   std::vector<CoreDomain> sorted;
   for (auto& [key, domain] : domains) sorted.push_back(std::move(domain));
@@ -98,14 +109,12 @@ std::vector<CoreDomain> FindCoreDomains(const std::string& root, const std::vect
 
 std::vector<CoreDomain> CoreDomains() {
   std::vector<int> allowed = internal::CoreMask::OfThisThread().cores();
-  const std::string root = "/sys/devices/system";
-  if (allowed.empty())
-    allowed = internal::ParseCoreList(internal::ReadSystemFile(root + "/cpu/online"));
+  if (allowed.empty()) allowed = internal::SystemCoreList();
   if (allowed.empty()) {
     allowed.resize(static_cast<size_t>(UsableCores()));
     std::iota(allowed.begin(), allowed.end(), 0);
   }
-  return internal::FindCoreDomains(root, allowed);
+  return internal::JoinDomains(allowed, internal::SystemPlaces(allowed));
 }
 
 }  // namespace encore

@@ -38,8 +38,8 @@ class CoreMask {
     }
     return error == 0 ? std::move(mask) : CoreMask();
   }
-  // What a thread may run on, by its number in the system; 0 is the calling one. No core if the
-  // system does not say.
+  // What a thread may run on, by its number in the system; 0 is the calling one, and the only one
+  // that Windows is asked for. No core if the system does not say.
   static CoreMask OfThread(int thread);
   static CoreMask OfThisThread() { return OfThread(0); }
 
@@ -117,14 +117,6 @@ inline cpu_set_t* SystemMask(CoreMask::Word* words) { return reinterpret_cast<cp
 inline const cpu_set_t* SystemMask(const CoreMask::Word* words) {
   return reinterpret_cast<const cpu_set_t*>(words);
 }
-
-inline CoreMask CoreMask::OfThread(int thread) {
-  return Read([&](size_t bytes, Word* words) {
-    return sched_getaffinity(thread, bytes, SystemMask(words)) == 0 ? 0 : errno;
-  });
-}
-#else
-inline CoreMask CoreMask::OfThread(int /*thread*/) { return CoreMask(); }
 #endif
 
 }  // namespace encore::internal

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the system says about caches, cores and SIMD targets. On systems other than Linux the
-// caches are unknown (0), and all cores count.
+// What the system says about caches, cores and SIMD targets.
 //
 // This file is compiled with the HWY_DISABLED_TARGETS of the whole build
 // (tools/cmake/EncoreCompileOptions.cmake), so its HWY_TARGETS is the list of targets that kernels
@@ -15,70 +14,20 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstdio>
 #include <limits>
 #include <new>
-#include <thread>
-
-#if defined(__linux__)
-#include <unistd.h>
-
-#include "engine/platform/core_caches.h"
-#include "engine/platform/core_mask.h"
-#include "engine/platform/system_file.h"
-#endif
 
 #include "engine/base/guarded.h"
 #include "engine/base/number_text.h"
 #include "engine/base/simd_targets.h"
 #include "engine/platform/amx.h"
-#include "engine/platform/cgroup.h"
+#include "engine/platform/core_domains.h"
+#include "engine/platform/core_mask.h"
 #include "engine/platform/fp_env.h"
 #include "hwy/targets.h"
 
 namespace encore::inline v0_1 {
 namespace {
-
-#if defined(__linux__)
-// The least quota of the groups this process is in, in CPUs; 0 if there is none.
-double ReadCgroupQuota() {
-  double least = 0;
-  for (const internal::CgroupFolder& folder :
-       internal::CpuQuotaFolders(internal::ReadSystemFile("/proc/self/cgroup"),
-                                 internal::ReadSystemFile("/proc/self/mountinfo"))) {
-    const double quota =
-        folder.v2
-            ? internal::ParseCpuMax(internal::ReadSystemFile(folder.path + "/cpu.max"))
-            : internal::ParseCfsQuota(internal::ReadSystemFile(folder.path + "/cpu.cfs_quota_us"),
-                                      internal::ReadSystemFile(folder.path + "/cpu.cfs_period_us"));
-    if (quota > 0 && (least == 0 || quota < least)) least = quota;
-  }
-  return least;
-}
-
-// The caches of one core by sysfs, which virtual machines describe better than CPUID does.
-CacheSizes SysfsCaches(size_t core) noexcept {
-  char folder[64];
-  std::snprintf(folder, sizeof(folder), "/sys/devices/system/cpu/cpu%zu", core);
-  const internal::CoreCaches files(folder);
-  CacheSizes caches;
-  files.ForEachOfData([&](int index, char level) {
-    char memory[64];
-    const size_t size = internal::ParseCacheSize(files.Read(index, "size", memory));
-    if (level == '1') caches.l1d = size;
-    if (level == '2') caches.l2 = size;
-    if (level == '3') caches.l3 = size;
-  });
-  return caches;
-}
-
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-size_t SysconfSize(int name) {
-  const long size = sysconf(name);
-  return size > 0 ? static_cast<size_t>(size) : 0;
-}
-#endif
-#endif  // __linux__
 
 // Each bit of a set of Highway's targets, best (lowest) first.
 std::vector<int64_t> Bits(int64_t set) {
@@ -161,29 +110,14 @@ size_t ParseCacheSize(std::string_view text) {
 
 }  // namespace internal
 
-CacheSizes Caches() noexcept {
-  CacheSizes caches;
-#if defined(__linux__)
-  caches = SysfsCaches(internal::CoreMask::OfThisThread().first());
-#if defined(_SC_LEVEL1_DCACHE_SIZE)
-  if (caches.l1d == 0) caches.l1d = SysconfSize(_SC_LEVEL1_DCACHE_SIZE);
-  if (caches.l2 == 0) caches.l2 = SysconfSize(_SC_LEVEL2_CACHE_SIZE);
-  if (caches.l3 == 0) caches.l3 = SysconfSize(_SC_LEVEL3_CACHE_SIZE);
-#endif
-#endif
-  return caches;
-}
+CacheSizes Caches() noexcept { return internal::SystemCaches(); }
 
 CoreCount Cores() {
-#if defined(__linux__)
   // A quota is a fraction: computed under the default modes, and no flag of it for the caller.
   const internal::FpEnvScope modes;
-  return internal::ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)),
+  return internal::ChooseCores(internal::SystemCores(),
                                static_cast<int>(internal::CoreMask::OfThisThread().count()),
-                               ReadCgroupQuota());
-#else
-  return internal::ChooseCores(static_cast<int>(std::thread::hardware_concurrency()), 0, 0);
-#endif
+                               internal::SystemQuota());
 }
 
 int UsableCores() noexcept try { return Cores().usable; } catch (const std::bad_alloc&) {
@@ -191,12 +125,8 @@ int UsableCores() noexcept try { return Cores().usable; } catch (const std::bad_
 }
 
 int internal::OnlineCores() noexcept try {
-#if defined(__linux__)
   const FpEnvScope modes;
-  return ChooseCores(static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)), 0, ReadCgroupQuota()).usable;
-#else
-  return UsableCores();
-#endif
+  return ChooseCores(SystemCores(), 0, SystemQuota()).usable;
 } catch (const std::bad_alloc&) {
   return 1;
 }

@@ -37,6 +37,18 @@ inline Status SystemError(const std::string& path, std::string_view what, int er
       code, path + ": " + std::string(what) + ": " + std::generic_category().message(error_number));
 }
 
+// Of an error of the C++ library: what the C library calls it. On Windows those are the system's
+// own.
+inline int ErrorNumber(const std::error_code& error) {
+  const std::error_condition condition = error.default_error_condition();
+  return condition.category() == std::generic_category() ? condition.value() : EIO;
+}
+
+inline Status SystemError(const std::string& path, std::string_view what,
+                          const std::error_code& error) {
+  return SystemError(path, what, ErrorNumber(error));
+}
+
 // As Guarded, for work on files: what the system throws becomes kIo, for instance of a path that
 // has no form in its own encoding.
 template <class F>

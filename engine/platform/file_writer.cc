@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FileWriter on the C and C++ libraries, plus fsync where there is one.
+// FileWriter on the C and C++ libraries and file_handle.h, and on Linux with files without names.
 
 #include "engine/platform/file_writer.h"
 
@@ -13,9 +13,15 @@
 #include <utility>
 
 #include "engine/base/status_macros.h"
-#include "engine/platform/descriptor.h"
 #include "engine/platform/file_error.h"
+#include "engine/platform/path.h"
 #include "engine/platform/temporary_name.h"
+
+#if defined(__linux__)
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#endif
 
 #if defined(__linux__) && defined(O_TMPFILE)
 #define ENCORE_HAVE_NAMELESS 1
@@ -31,44 +37,13 @@ namespace fs = std::filesystem;
 // How many names for a temporary are tried; that one is taken is all but impossible.
 constexpr int kMaxAttempts = 100;
 
-// Of an open file and its name, if it has one. 0, or the error number.
-int SetPermissions([[maybe_unused]] std::FILE* file, [[maybe_unused]] const fs::path& name,
-                   fs::perms permissions) {
-#if ENCORE_HAVE_DESCRIPTORS
-  const auto mode = static_cast<mode_t>(permissions & fs::perms::mask);
-  return ::fchmod(::fileno(file), mode) == 0 ? 0 : errno;
-#else
-  std::error_code error;
-  fs::permissions(name, permissions, error);
-  return error.value();
-#endif
-}
-
-// A file system without permissions may refuse, which does not matter: then folders have none too.
-void LetOnlyOwnerWrite([[maybe_unused]] std::FILE* file) {
-#if ENCORE_HAVE_DESCRIPTORS
-  struct stat status = {};
-  if (::fstat(::fileno(file), &status) != 0) return;
-  (void)::fchmod(::fileno(file), status.st_mode & static_cast<mode_t>(S_IRWXU | S_IRGRP | S_IROTH));
-#endif
-}
-
-// Marks the file as one that is being written; false if it is gone already.
-bool Hold([[maybe_unused]] std::FILE* file) {
-#if ENCORE_HAVE_DESCRIPTORS
-  return HoldTemporary(::fileno(file));
-#else
-  return true;
-#endif
-}
-
 #if ENCORE_HAVE_NAMELESS
 int OpenWithoutName(const fs::path& folder) {
   return ::open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0666);
 }
 
 // Gives a file that has no name this one, which must be new. 0, or the error number.
-int Link(int descriptor, const fs::path& name) {
+int Link(FileHandle::Value descriptor, const fs::path& name) {
   const std::string file = "/proc/self/fd/" + std::to_string(descriptor);
   const int result = ::linkat(AT_FDCWD, file.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW);
   return result == 0 ? 0 : errno;
@@ -79,9 +54,9 @@ int Link(int descriptor, const fs::path& name) {
 // the device.
 bool MayLink(const fs::path& destination) {
   static std::atomic<uint64_t> worked{0};  // on that device, plus 1
-  const Descriptor file(OpenWithoutName(destination.parent_path()));
+  const FileHandle file(OpenWithoutName(destination.parent_path()));
   struct stat status = {};
-  if (file.get() < 0 || ::fstat(file.get(), &status) != 0) return false;
+  if (file.get() < 0 || ::fstat(static_cast<int>(file.get()), &status) != 0) return false;
   const uint64_t device = static_cast<uint64_t>(status.st_dev) + 1;
   if (worked.load(std::memory_order_relaxed) == device) return true;
   const fs::path name = TemporaryName(destination);
@@ -115,9 +90,9 @@ int FileWriter::OpenNamed() {
     fs::path name = TemporaryName(destination_);
     // "x": only if the name is new, so that nobody's file is overwritten and no planted link is
     // followed.
-    file_.reset(std::fopen(name.string().c_str(), "wbx"));
+    file_.reset(OpenStream(name, "wbx"));
     reason = file_ ? EEXIST : errno;
-    if (!file_ || !Hold(file_.get())) continue;
+    if (!file_ || !HoldTemporary(HandleOf(file_.get()))) continue;
     temporary_ = std::move(name);
     return 0;
   }
@@ -131,11 +106,11 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
     FileWriter writer;
     writer.path_ = path;
     std::error_code error;
-    fs::path destination(path);
+    fs::path destination = ToPath(path);
     fs::file_status old = fs::symlink_status(destination, error);
     if (fs::is_symlink(old) && link == LinkAtPath::kFollowed) {
       destination = fs::canonical(destination, error);
-      if (error) return SystemError(path, "is a symbolic link that leads nowhere", error.value());
+      if (error) return SystemError(path, "is a symbolic link that leads nowhere", error);
       old = fs::status(destination, error);
     }
     if (fs::exists(old) && !fs::is_regular_file(old) && !fs::is_symlink(old)) {
@@ -150,7 +125,7 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
     }
     // Where the program may go meanwhile does not matter.
     writer.destination_ = fs::absolute(destination, error);
-    if (error) return SystemError(path, "has no folder", error.value());
+    if (error) return SystemError(path, "has no folder", error);
 
     if (temporary == Temporary::kNamed || writer.OpenNameless() != 0) {
       const int reason = writer.OpenNamed();
@@ -168,7 +143,7 @@ Result<FileWriter> FileWriter::Create(const std::string& path, Temporary tempora
 
 Result<FileWriter> FileWriter::CreateOwn(const std::string& path) {
   return GuardedFile(path, [&]() -> Result<FileWriter> {
-    const fs::path folder = fs::path(path).parent_path();
+    const fs::path folder = ToPath(path).parent_path();
     std::error_code error;  // found again when writing
     fs::create_directories(folder, error);
     RemoveAbandoned(folder);
@@ -204,19 +179,17 @@ Status FileWriter::Replace(size_t offset, std::span<const std::byte> bytes) {
 Status FileWriter::Commit() {
   return GuardedFile(path_, [&]() -> Status {
     if (std::fflush(file_.get()) != 0) return SystemError(path_, "cannot be written", errno);
-    int descriptor = -1;
-#if ENCORE_HAVE_DESCRIPTORS
     // Before the rename: after a power cut, the name must not lead to a file whose bytes never
-    // arrived. EINVAL means a file system without fsync.
-    if (::fsync(::fileno(file_.get())) != 0 && errno != EINVAL)
+    // arrived.
+    int reason = SyncStream(file_.get());
+    if (reason != 0) return SystemError(path_, "cannot be written", reason);
+    // What has no name ends with its last handle, and so does the hold of what has one.
+    const FileHandle kept = KeepHold(file_.get());
+    if (temporary_.empty() && kept.get() == FileHandle::kNone) {
       return SystemError(path_, "cannot be written", errno);
-    // What has no name ends with its last descriptor, and so does the lock of what has one.
-    const Descriptor kept(::fcntl(::fileno(file_.get()), F_DUPFD_CLOEXEC, 0));
-    if (temporary_.empty() && kept.get() < 0) return SystemError(path_, "cannot be written", errno);
-    descriptor = kept.get();
-#endif
-    int reason = std::fclose(file_.release()) == 0 ? 0 : errno;
-    if (reason == 0) reason = Publish(descriptor);
+    }
+    reason = std::fclose(file_.release()) == 0 ? 0 : errno;
+    if (reason == 0) reason = Publish(kept.get());
     if (reason == 0) return Status();
     std::error_code ignored;
     if (!temporary_.empty()) fs::remove(temporary_, ignored);
@@ -224,25 +197,23 @@ Status FileWriter::Commit() {
   });
 }
 
-int FileWriter::Publish([[maybe_unused]] int descriptor) {
+int FileWriter::Publish([[maybe_unused]] FileHandle::Value nameless) {
 #if ENCORE_HAVE_NAMELESS
   if (temporary_.empty()) {
     // Where there was no file, its name is all that is missing. An old one is never unlinked: only
     // a rename replaces it at once, and that needs a name to begin with.
-    int reason = Link(descriptor, destination_);
+    int reason = Link(nameless, destination_);
     if (reason != EEXIST) return reason;
-    (void)HoldTemporary(descriptor);
+    (void)HoldTemporary(nameless);
     for (int i = 0; i < kMaxAttempts && reason == EEXIST; ++i) {
       fs::path name = TemporaryName(destination_);
-      reason = Link(descriptor, name);
+      reason = Link(nameless, name);
       if (reason == 0) temporary_ = std::move(name);
     }
     if (reason != 0) return reason;
   }
 #endif
-  std::error_code error;
-  fs::rename(temporary_, destination_, error);
-  return error.value();
+  return RenameOver(temporary_, destination_);
 }
 
 void FileWriter::Discard() {

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "encore/status.h"
+#include "engine/platform/file_handle.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -62,9 +63,9 @@ class FileWriter {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   FileWriter() = default;
-  int OpenNameless();           // 0, or the system's error number
-  int OpenNamed();              // likewise
-  int Publish(int descriptor);  // likewise; the descriptor is that of a nameless temporary
+  int OpenNameless();                       // 0, or the system's error number
+  int OpenNamed();                          // likewise
+  int Publish(FileHandle::Value nameless);  // likewise
   void Discard();
 
   std::string path_;                   // as the caller named it, for messages

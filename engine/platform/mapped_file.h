@@ -16,24 +16,15 @@
 
 #include "encore/executor.h"
 #include "encore/status.h"
+#include "engine/platform/file_handle.h"
 
 namespace encore::inline v0_1::internal {
-
-// Which file it is and when its bytes and its inode last changed, in nanoseconds: as the system had
-// it when the file was opened.
-struct FileIdentity {
-  uint64_t device = 0;
-  uint64_t inode = 0;
-  int64_t modified = 0;
-  int64_t changed = 0;
-  bool settled = false;  // no change in the two seconds before: the next one has another time
-};
 
 // Unmaps and closes, or frees, whichever the memory needs.
 struct ReleaseFileMemory {
   size_t size = 0;
   bool mapped = false;
-  int descriptor = -1;  // of a mapped file, to see whether it changes
+  FileHandle::Value file = FileHandle::kNone;  // of a mapped file, to see whether it changes
   FileIdentity identity = {};
   void operator()(const std::byte* memory) const;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cores threads run on, and what they are called (Linux; elsewhere nothing happens).
+// Which cores threads run on, and what they are called (Linux and Windows; elsewhere nothing
+// happens).
 
 #ifndef ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
 #define ENCORE_ENGINE_PLATFORM_THREAD_AFFINITY_H_
@@ -16,6 +17,11 @@ int CurrentCore();
 
 // Lets the calling thread run on that core alone. A wish: whether it was granted does not matter.
 void PinThisThread(int core);
+
+// On Windows with more than 64 cores, which are groups, a new thread may run on the group of the
+// one that made it alone. Lets thread `number` of a pool run on another where that has its cores'
+// number of threads. A thread that was kept off some of its group's cores stays there.
+void SpreadThisThread(int number);
 
 // Where one thread may run, changed on its owner's behalf.
 class ThreadCores {

@@ -125,7 +125,11 @@ std::chrono::microseconds WorkerThreads::SpinOf(int thread, bool in_a_call) cons
 void WorkerThreads::Loop(int thread) {
   const auto index = static_cast<size_t>(thread - 1);
   Worker& self = *workers_[index];
-  if (!options_.cores.empty()) PinThisThread(options_.cores[index]);
+  if (options_.cores.empty()) {
+    SpreadThisThread(thread);
+  } else {
+    PinThisThread(options_.cores[index]);
+  }
   if (!options_.name.empty()) NameThisThread(options_.name.c_str());
   if (options_.on_start) options_.on_start(thread);
   bool slept = false;

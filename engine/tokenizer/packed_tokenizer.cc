@@ -18,6 +18,7 @@
 #include "engine/base/status_macros.h"
 #include "engine/platform/file_error.h"
 #include "engine/platform/file_writer.h"
+#include "engine/platform/path.h"
 
 namespace encore::inline v0_1::internal {
 namespace {
@@ -125,10 +126,11 @@ Result<PackedTokenizer> PackedTokenizer::Find(const std::string& cache, const Fo
   }
   file.identity_ = identity.value();
   std::error_code ignored;  // a path that cannot be resolved is as good a name
-  std::filesystem::path path = std::filesystem::weakly_canonical(folder.path(), ignored);
-  if (path.empty()) path = folder.path();
-  file.path_ = cache + "/" + ChecksumText(ChecksumOf(Description() + path.string())) + ".tokenizer";
-  if (std::filesystem::is_symlink(std::filesystem::symlink_status(file.path_, ignored))) {
+  std::filesystem::path path = std::filesystem::weakly_canonical(ToPath(folder.path()), ignored);
+  if (path.empty()) path = ToPath(folder.path());
+  file.path_ =
+      cache + "/" + ChecksumText(ChecksumOf(Description() + PathText(path))) + ".tokenizer";
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(ToPath(file.path_), ignored))) {
     return file;  // it is replaced
   }
   Result<MappedFile> found = MappedFile::OpenOwn(file.path_);

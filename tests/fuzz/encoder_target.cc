@@ -11,6 +11,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -27,15 +28,15 @@ namespace encore::fuzz {
 namespace {
 
 struct Free {
-  void operator()(void* memory) const { std::free(memory); }
+  void operator()(void* memory) const {
+    ::operator delete (memory, std::align_val_t{Workspace::kAlignment});
+  }
 };
 using Memory = std::unique_ptr<void, Free>;
 
 // Of exactly this size, full of NaN: a sanitizer sees one byte too many.
 Memory Scratch(size_t bytes) {
-  void* memory = nullptr;
-  const int error = ::posix_memalign(&memory, Workspace::kAlignment, bytes == 0 ? 1 : bytes);
-  ENCORE_FUZZ_CHECK(error == 0);
+  void* const memory = ::operator new (bytes, std::align_val_t{Workspace::kAlignment});
   std::memset(memory, 0xFF, bytes);
   return Memory(memory);
 }

@@ -8,8 +8,6 @@
 // end and its content, in place of the folder's own. Weights and tokenizers are the folder's:
 // other targets change those.
 
-#include <unistd.h>
-
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -23,6 +21,7 @@
 #include "encore/image_encoder.h"
 #include "encore/multi_vector_encoder.h"
 #include "encore/text_encoder.h"
+#include "tests/fuzz/memory_folder.h"
 #include "tests/fuzz/target.h"
 
 namespace encore::fuzz {
@@ -53,10 +52,7 @@ class CopiedModel {
  public:
   explicit CopiedModel(std::string_view name) {
     const fs::path source = fs::path(ENCORE_TEST_DATA_DIR) / name;
-    const fs::path memory = "/dev/shm";
-    std::string path =
-        ((fs::exists(memory) ? memory : fs::temp_directory_path()) / "encore-fuzz-XXXXXX").string();
-    path_ = ::mkdtemp(path.data());
+    path_ = NewMemoryFolder();
     fs::copy(source, path_, fs::copy_options::recursive);
     for (const auto& entry : fs::recursive_directory_iterator(source)) {
       const std::string file = fs::relative(entry.path(), source).string();

@@ -6,26 +6,31 @@
 #ifndef ENCORE_TESTS_FUZZ_MEMORY_FOLDER_H_
 #define ENCORE_TESTS_FUZZ_MEMORY_FOLDER_H_
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <random>
 #include <string>
 #include <string_view>
 #include <system_error>
 
 namespace encore::fuzz {
 
+// A new folder, in memory if the system has one there.
+inline std::filesystem::path NewMemoryFolder() {
+  namespace fs = std::filesystem;
+  const fs::path memory = "/dev/shm";
+  const fs::path parent = fs::exists(memory) ? memory : fs::temp_directory_path();
+  std::random_device random;
+  for (;;) {
+    const fs::path path = parent / ("encore-fuzz-" + std::to_string(random()));
+    if (fs::create_directory(path)) return path;
+  }
+}
+
 class MemoryFolder {
  public:
-  MemoryFolder() {
-    namespace fs = std::filesystem;
-    const fs::path memory = "/dev/shm";
-    std::string name =
-        ((fs::exists(memory) ? memory : fs::temp_directory_path()) / "encore-fuzz-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
+  MemoryFolder() : path_(NewMemoryFolder()) {}
   ~MemoryFolder() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);

@@ -47,7 +47,7 @@ class TouchedFiles : public ::testing::Test {
       if (entry.is_regular_file()) fs::copy(entry.path(), folder_.path());
     }
     Touch(path_, std::chrono::seconds(100));
-    const Result<Folder> folder = Folder::Open(folder_.path());
+    const Result<Folder> folder = Folder::Open(folder_.path().string());
     ASSERT_TRUE(folder.ok());
     Result<WeightFiles> files = WeightFiles::Open(*folder);
     ASSERT_TRUE(files.ok()) << files.status().message();

@@ -57,6 +57,10 @@ class Sysfs {
   TemporaryFolder folder_;
 };
 
+std::vector<CoreDomain> DomainsBySysfs(const std::string& root, const std::vector<int>& allowed) {
+  return JoinDomains(allowed, PlacesBySysfs(root, allowed));
+}
+
 TEST(CoreDomainsTest, CachesOfInstructionsDoNotCount) {
   const Sysfs sysfs;
   sysfs.Nodes({"0-1"});
@@ -65,12 +69,12 @@ TEST(CoreDomainsTest, CachesOfInstructionsDoNotCount) {
     // Before the one that counts; its list would part the cores.
     sysfs.Cache(core, 2, "3", std::to_string(core), "Instruction");
   }
-  EXPECT_EQ(FindCoreDomains(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
+  EXPECT_EQ(DomainsBySysfs(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
   // The list is as long as a machine makes it.
   std::string list = "0-1";
   for (int core = 3; core < 600; core += 2) list += "," + std::to_string(core);
   for (const int core : {0, 1}) sysfs.Cache(core, 3, "3", list, "Unified");
-  EXPECT_EQ(FindCoreDomains(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
+  EXPECT_EQ(DomainsBySysfs(sysfs.root(), {0, 1}), (std::vector<CoreDomain>{{0, {0, 1}, {}}}));
 }
 
 TEST(CoreDomainsTest, ListsOfCores) {
@@ -93,12 +97,12 @@ TEST(CoreDomainsTest, TwoNodesOfTwoCaches) {
   }
   std::vector<int> all(16);
   for (int i = 0; i < 16; ++i) all[static_cast<size_t>(i)] = i;
-  EXPECT_EQ(FindCoreDomains(sysfs.root(), all), (std::vector<CoreDomain>{{0, {0, 1}, {8, 9}},
-                                                                         {0, {2, 3}, {10, 11}},
-                                                                         {1, {4, 5}, {12, 13}},
-                                                                         {1, {6, 7}, {14, 15}}}));
+  EXPECT_EQ(DomainsBySysfs(sysfs.root(), all), (std::vector<CoreDomain>{{0, {0, 1}, {8, 9}},
+                                                                        {0, {2, 3}, {10, 11}},
+                                                                        {1, {4, 5}, {12, 13}},
+                                                                        {1, {6, 7}, {14, 15}}}));
   // Of a part of them; a second thread alone is a core.
-  EXPECT_EQ(FindCoreDomains(sysfs.root(), {1, 5, 6, 10, 14}),
+  EXPECT_EQ(DomainsBySysfs(sysfs.root(), {1, 5, 6, 10, 14}),
             (std::vector<CoreDomain>{{0, {1}, {}}, {0, {10}, {}}, {1, {5}, {}}, {1, {6}, {14}}}));
 }
 
@@ -106,13 +110,13 @@ TEST(CoreDomainsTest, ANodeIsADomainWithoutL3) {
   const Sysfs sysfs;
   sysfs.Nodes({"0,2", "1,3"});
   for (int core = 0; core < 4; ++core) sysfs.Core(core, "", std::to_string(core));
-  EXPECT_EQ(FindCoreDomains(sysfs.root(), {0, 1, 2, 3}),
+  EXPECT_EQ(DomainsBySysfs(sysfs.root(), {0, 1, 2, 3}),
             (std::vector<CoreDomain>{{0, {0, 2}, {}}, {1, {1, 3}, {}}}));
 }
 
 TEST(CoreDomainsTest, OneDomainWhereNothingIsTold) {
   const TemporaryFolder empty;
-  EXPECT_EQ(FindCoreDomains(empty.path().string(), {3, 7}),
+  EXPECT_EQ(DomainsBySysfs(empty.path().string(), {3, 7}),
             (std::vector<CoreDomain>{{0, {3, 7}, {}}}));
 }
 

@@ -37,6 +37,13 @@ if(ENCORE_FEW_TILES)
   list(APPEND encore_simd_definitions ENCORE_FEW_TILES)
 endif()
 
+if(WIN32 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  message(FATAL_ERROR
+          "encore needs Clang on Windows: GCC does not align the stack there for vectors of 32 and "
+          "64 bytes (https://gcc.gnu.org/bugzilla/show_bug.cgi?id=54412), and what it builds stops. "
+          "tools/cross.sh x86_64-windows-gnu builds with Clang.")
+endif()
+
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
   # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even
   # across intrinsics), or the same source gives different bits on different targets. And whatever
@@ -86,6 +93,9 @@ function(encore_compile_options target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF UNITY_BUILD OFF
                         INTERPROCEDURAL_OPTIMIZATION OFF)
   target_compile_definitions(${target} PRIVATE ${encore_simd_definitions})
+  if(WIN32)
+    target_compile_definitions(${target} PRIVATE NOMINMAX UNICODE)
+  endif()
   target_compile_options(${target} PRIVATE ${encore_numeric_options} ${encore_sanitize_options})
   target_link_options(${target} PRIVATE ${encore_sanitize_options})
   if(ENCORE_IS_TOP_LEVEL)

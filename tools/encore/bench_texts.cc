@@ -23,6 +23,7 @@
 #include "engine/io/folder.h"
 #include "engine/models/weight_files.h"
 #include "engine/nn/layer_sizes.h"
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/new_folder.h"
 #include "tools/encore/text.h"
@@ -130,8 +131,8 @@ BenchModel::BenchModel(const std::string& folder, std::vector<Precision> precisi
 }
 
 void BenchModel::MeasureCachedOpening() {
-  const NewFolder made((std::filesystem::temp_directory_path() / "encore-bench").string());
-  const std::string cache = (made.temporary() / "packed").string();
+  const NewFolder made(internal::PathText(std::filesystem::temp_directory_path() / "encore-bench"));
+  const std::string cache = internal::PathText(made.temporary() / "packed");
   for (size_t i = 0; i < precisions_.size(); ++i) {
     (void)OpenCopy(i, cache);
     std::optional<TextEncoder> model;

@@ -17,6 +17,7 @@
 #include "encore/torch_weights.h"
 #include "engine/io/safetensors_stream.h"
 #include "engine/models/embeddings.h"
+#include "engine/platform/path.h"
 #include "engine/text/folder_files.h"
 #include "tools/encore/calibration.h"
 #include "tools/encore/commands.h"
@@ -185,7 +186,7 @@ int RunCalibrate(const CalibrateOptions& options) {
   std::error_code error;
   size_t tokens = 0;
   const std::vector<CalibratedMatrix> found =
-      std::filesystem::is_directory(options.in, error)
+      std::filesystem::is_directory(internal::ToPath(options.in), error)
           ? CalibrateFolder(options, pool.executor(), &tokens)
           : CalibrateFile(options, pool.executor(), &tokens);
   std::cout << Printable(options.out) << ": input scales of " << found.size() << " matrices from "

@@ -14,6 +14,7 @@
 #include "encore/torch_weights.h"
 #include "engine/base/stored_precision.h"
 #include "engine/io/safetensors_stream.h"
+#include "engine/platform/path.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/conversion_loss.h"
 #include "tools/encore/converted_tensors.h"
@@ -180,7 +181,7 @@ int RunConvert(const ConvertOptions& options) {
   }
   WantNothingAt(options.out);
   std::error_code error;
-  const bool folder = std::filesystem::is_directory(options.in, error);
+  const bool folder = std::filesystem::is_directory(internal::ToPath(options.in), error);
   const bool told = settings.embeddings.has_value() || !options.texts.empty();
   if (told && !folder) throw Failure("--embeddings and --texts are for a folder, IN is a file");
   // Before the work rather than after it.

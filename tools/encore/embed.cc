@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "encore/version.h"
+#include "engine/platform/path.h"
 #include "tools/encore/commands.h"
 #include "tools/encore/embed_images.h"
 #include "tools/encore/embed_sparse.h"
@@ -113,12 +114,14 @@ void WantOutputOfItsOwn(const EmbedOptions& options) {
     WantOtherFile("--output", output, input == "-" ? "/dev/stdin" : input, "the file of --input");
   }
   std::error_code error;
-  if (!std::filesystem::exists(options.output, error)) return;
-  for (std::filesystem::recursive_directory_iterator file(options.text.model, error), end;
-       !error && file != end; file.increment(error)) {
+  if (!std::filesystem::exists(internal::ToPath(options.output), error)) return;
+  const std::filesystem::path model = internal::ToPath(options.text.model);
+  for (std::filesystem::recursive_directory_iterator file(model, error), end; !error && file != end;
+       file.increment(error)) {
     std::error_code unreadable;
     if (file->is_regular_file(unreadable)) {
-      WantOtherFile("--output", options.output, file->path().string(), "a file of --model");
+      WantOtherFile("--output", options.output, internal::PathText(file->path()),
+                    "a file of --model");
     }
   }
 }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/io/json_value.h"
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/progress.h"
 #include "tools/encore/stop_signal.h"
@@ -37,7 +38,7 @@ struct Pictures {
 };
 
 bool IsPicture(const fs::path& path) {
-  std::string ending = path.extension().string();
+  std::string ending = internal::PathText(path.extension());
   std::transform(ending.begin(), ending.end(), ending.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   return ending == ".png" || ending == ".jpg" || ending == ".jpeg" || ending == ".webp";
@@ -46,11 +47,11 @@ bool IsPicture(const fs::path& path) {
 std::vector<std::string> PicturesOf(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code error;
-  for (fs::recursive_directory_iterator file(folder, error), end; !error && file != end;
-       file.increment(error)) {
+  for (fs::recursive_directory_iterator file(internal::ToPath(folder), error), end;
+       !error && file != end; file.increment(error)) {
     std::error_code unreadable;
     if (IsPicture(file->path()) && file->is_regular_file(unreadable)) {
-      paths.push_back(file->path().string());
+      paths.push_back(internal::PathText(file->path()));
     }
   }
   if (error) throw Failure("--input " + Printable(folder) + ": " + error.message());
@@ -70,8 +71,9 @@ Pictures FindPictures(const TextSource& source) {
     found.paths.push_back(std::move(path));
     found.ids.push_back(std::move(id));
   };
-  const bool is_folder = source.path != "-" && fs::is_directory(source.path, error);
-  if (is_folder || IsPicture(source.path)) {
+  const bool is_folder =
+      source.path != "-" && fs::is_directory(internal::ToPath(source.path), error);
+  if (is_folder || IsPicture(internal::ToPath(source.path))) {
     const std::vector<std::string> all =
         is_folder ? PicturesOf(source.path) : std::vector{source.path};
     for (size_t i = source.shard; i < all.size(); i += source.shards) add(all[i], "");

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "engine/platform/file_handle.h"
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/stop_signal.h"
 
@@ -49,10 +51,10 @@ void LineReader::CloseFile::operator()(std::FILE* file) const {
 LineReader::LineReader(const std::string& file)
     : name_(file == "-" ? "standard input" : file), buffer_(kFirstBuffer) {
   std::error_code error;
-  if (file != "-" && std::filesystem::is_directory(file, error)) {
+  if (file != "-" && std::filesystem::is_directory(internal::ToPath(file), error)) {
     throw Failure("--input " + file + ": found a folder, wanted a file of texts");
   }
-  file_.reset(file == "-" ? stdin : std::fopen(file.c_str(), "rb"));
+  file_.reset(file == "-" ? stdin : internal::OpenStream(internal::ToPath(file), "rb"));
   if (file_ == nullptr) throw Failure("--input " + file + ": " + std::strerror(errno));
 }
 

@@ -149,7 +149,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) try {
   encore::tool::IgnoreFileSizeSignal();
-  encore::tool::KeepStandardFilesApart();
+  const encore::tool::StandardFiles standard_files(&argc, &argv);
   return encore::tool::Main(argc, argv);
 } catch (...) {  // no memory for the command line itself, or for the words of an error
   std::fputs("encore: out of memory\n", stderr);

@@ -10,6 +10,7 @@
 
 #include "encore/safetensors.h"
 #include "encore/text_encoder.h"
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/info_parts.h"
 #include "tools/encore/text.h"
@@ -27,9 +28,10 @@ Json WeightsJson(const std::string& folder) {
   std::map<std::string, size_t> values_of;  // by type
   std::error_code error;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
-           folder, std::filesystem::directory_options::skip_permission_denied, error)) {
+           internal::ToPath(folder), std::filesystem::directory_options::skip_permission_denied,
+           error)) {
     if (entry.path().extension() != ".safetensors" || !entry.is_regular_file(error)) continue;
-    const Result<SafetensorsFile> file = SafetensorsFile::Open(entry.path().string());
+    const Result<SafetensorsFile> file = SafetensorsFile::Open(internal::PathText(entry.path()));
     if (!file.ok()) continue;  // another model's, in a format that encore has not
     ++files;
     bytes += std::filesystem::file_size(entry.path(), error);

@@ -5,11 +5,10 @@
 #include "tools/encore/new_folder.h"
 
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <system_error>
 
-#include "engine/platform/descriptor.h"
+#include "engine/platform/path.h"
 #include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
@@ -21,23 +20,21 @@ namespace fs = std::filesystem;
 
 volatile std::sig_atomic_t caught_signal = 0;
 
-#if ENCORE_HAVE_DESCRIPTORS
-// A second one meets the default, which ends the process. But where a terminal is closed, the
-// system and the shell both say so.
-void NoteSignal(int number) {
-  caught_signal = number;
-  if (number != SIGHUP) (void)std::signal(number, SIG_DFL);
-}
-
-constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+// Of a terminal that is closed: the system and the shell both say so. Windows calls Ctrl-Break so
+// as well.
+#if defined(SIGHUP)
+constexpr int kClosed = SIGHUP;
 #else
+constexpr int kClosed = SIGBREAK;
+#endif
+
+// A second one meets the default, which ends the process.
 void NoteSignal(int number) {
   caught_signal = number;
-  (void)std::signal(number, SIG_DFL);
+  if (number != kClosed) (void)std::signal(number, SIG_DFL);
 }
 
-constexpr std::array kSignals = {SIGINT, SIGTERM};
-#endif
+constexpr std::array kSignals = {SIGINT, SIGTERM, kClosed};
 std::array<void (*)(int), kSignals.size()> handlers_before = {};
 
 void CatchSignals() {
@@ -56,55 +53,38 @@ void RestoreSignals() {
 }
 
 [[noreturn]] void Fail(const fs::path& path, const std::string& what, std::error_code reason) {
-  throw Failure("OUT " + Printable(path.string()) + ": " + what + ": " + reason.message());
+  throw Failure("OUT " + Printable(internal::PathText(path)) + ": " + what + ": " +
+                reason.message());
 }
 
-// A file's bytes, or a folder's names, to the disk. Some file systems have nothing to sync
-// (EINVAL).
-void Sync([[maybe_unused]] const fs::path& path) {
-#if ENCORE_HAVE_DESCRIPTORS
-  const internal::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0 || (::fsync(file.get()) != 0 && errno != EINVAL)) {
-    Fail(path, "cannot be written", {errno, std::generic_category()});
-  }
-#endif
+void Sync(const fs::path& path) {
+  const int error = internal::SyncPath(path);
+  if (error != 0) Fail(path, "cannot be written", {error, std::generic_category()});
 }
 
 }  // namespace
 
 NewFolder::NewFolder(const std::string& path) {
   std::error_code error;
-  path_ = fs::absolute(path, error);
+  path_ = fs::absolute(internal::ToPath(path), error);
   if (!path_.has_filename()) path_ = path_.parent_path();  // "out/"
   CatchSignals();
   do {
     temporary_ = internal::TemporaryName(path_);
     if (!fs::create_directory(temporary_, error) || error) {
       RestoreSignals();
-      Fail(path, "cannot make this folder", error);
+      Fail(internal::ToPath(path), "cannot make this folder", error);
     }
-  } while (!Hold());
+  } while (!internal::HoldTemporaryFolder(temporary_, &held_));
 }
 
 NewFolder::~NewFolder() {
   std::error_code error;
+  // Windows removes no folder that is held.
+  held_ = {};
   if (!committed_) fs::remove_all(temporary_, error);
-#if ENCORE_HAVE_DESCRIPTORS
-  if (held_ >= 0) (void)::close(held_);
-#endif
   RestoreSignals();
   if (caught_signal != 0) (void)std::raise(caught_signal);
-}
-
-bool NewFolder::Hold() {
-#if ENCORE_HAVE_DESCRIPTORS
-  held_ = ::open(temporary_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (held_ < 0 || internal::HoldTemporary(held_)) return true;
-  (void)::close(held_);
-  return false;
-#else
-  return true;
-#endif
 }
 
 bool NewFolder::Interrupted() { return caught_signal != 0; }
@@ -119,10 +99,11 @@ void NewFolder::Commit() {
   Sync(temporary_);
   // A rename would take the place of an empty folder.
   if (fs::exists(fs::symlink_status(path_, error))) {
-    throw Failure("OUT " + Printable(path_.string()) + ": exists by now, wanted a new name");
+    throw Failure("OUT " + Printable(internal::PathText(path_)) +
+                  ": exists by now, wanted a new name");
   }
-  fs::rename(temporary_, path_, error);
-  if (error) Fail(path_, "cannot be given its name", error);
+  const int reason = internal::RenameHeldFolder(temporary_, path_, &held_);
+  if (reason != 0) Fail(path_, "cannot be given its name", {reason, std::generic_category()});
   committed_ = true;
   output_written = true;
   Sync(path_.parent_path());

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <string>
 
+#include "engine/platform/file_handle.h"
+
 namespace encore::tool {
 
 // A folder ".encore-<random number>.tmp" beside `path`, until Commit() gives it that name. The
@@ -34,12 +36,9 @@ class NewFolder {
   void Commit();
 
  private:
-  // Marks the temporary as one that is being written; false if another process removed it.
-  bool Hold();
-
   std::filesystem::path path_;
   std::filesystem::path temporary_;
-  int held_ = -1;  // its descriptor
+  internal::FileHandle held_;
   bool committed_ = false;
 };
 

@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/stop_signal.h"
 #include "tools/encore/text.h"
@@ -24,7 +25,7 @@ ResumableOutput::ResumableOutput(const std::string& path, const VectorLayout& la
       file_(path),
       record_{.settings = std::move(settings)} {
   std::error_code error;
-  if (!resume || !std::filesystem::exists(path, error)) return;
+  if (!resume || !std::filesystem::exists(internal::ToPath(path), error)) return;
   written_.emplace(path, layout);
   before_ = file_.Find(written_->rows(), written_->checksum());
   if (!before_) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "engine/platform/mapped_file.h"
+#include "engine/platform/path.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
@@ -118,8 +119,8 @@ void TextsChecksum::Add(const std::string& text) {
 std::string FileState(const std::string& path) {
   constexpr uintmax_t kSmall = uintmax_t{1} << 20;
   std::error_code error;
-  const uintmax_t size = fs::file_size(path, error);
-  const fs::file_time_type modified = fs::last_write_time(path, error);
+  const uintmax_t size = fs::file_size(internal::ToPath(path), error);
+  const fs::file_time_type modified = fs::last_write_time(internal::ToPath(path), error);
   if (!error && size > kSmall) {
     return std::to_string(size) + " bytes, modified " +
            std::to_string(static_cast<int64_t>(modified.time_since_epoch().count()));
@@ -131,13 +132,13 @@ std::string FileState(const std::string& path) {
 ResumeSettings ModelFiles(const std::string& folder) {
   ResumeSettings files;
   std::error_code error;
-  fs::recursive_directory_iterator entry(folder,
+  fs::recursive_directory_iterator entry(internal::ToPath(folder),
                                          fs::directory_options::follow_directory_symlink |
                                              fs::directory_options::skip_permission_denied,
                                          error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     const fs::path& path = entry->path();
-    const std::string name = path.filename().string();
+    const std::string name = internal::PathText(path.filename());
     std::error_code unreadable;
     if (entry->is_directory(unreadable)) {
       constexpr int kDeepest = 3;  // modules of modules; and links may lead in a circle
@@ -146,9 +147,12 @@ ResumeSettings ModelFiles(const std::string& folder) {
         entry.disable_recursion_pending();
       }
     } else if (entry->is_regular_file(unreadable) &&
-               (IsListed(path.extension().string(), kModelEndings) ||
+               (IsListed(internal::PathText(path.extension()), kModelEndings) ||
                 IsListed(name, kModelTexts))) {
-      files["file " + path.lexically_relative(folder).generic_string()] = FileState(path.string());
+      const std::u8string place =
+          path.lexically_relative(internal::ToPath(folder)).generic_u8string();
+      files["file " + std::string(place.begin(), place.end())] =
+          FileState(internal::PathText(path));
     }
   }
   if (error) throw Failure("--model " + folder + ": cannot be read: " + error.message());

@@ -20,6 +20,7 @@
 #include "encore/cpu.h"
 #include "engine/base/activations.h"
 #include "engine/platform/file_writer.h"
+#include "engine/platform/path.h"
 #include "engine/platform/temporary_name.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/text.h"
@@ -58,7 +59,8 @@ void WriteTextFile(const std::string& path, const std::string& text) {
 
 void ClearFolderOf(const std::string& output) {
   std::error_code error;
-  internal::RemoveAbandoned(std::filesystem::weakly_canonical(output, error).parent_path());
+  const std::filesystem::path path = internal::ToPath(output);
+  internal::RemoveAbandoned(std::filesystem::weakly_canonical(path, error).parent_path());
 }
 
 void WantWritable(const std::string& path, const std::string& option) {
@@ -69,9 +71,9 @@ void WantWritable(const std::string& path, const std::string& option) {
 
 void WantFolderOf(const std::string& output) {
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(output).parent_path();
+  const std::filesystem::path folder = internal::ToPath(output).parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder, error)) {
-    throw Failure("--output " + output + ": there is no folder " + folder.string());
+    throw Failure("--output " + output + ": there is no folder " + internal::PathText(folder));
   }
   ClearFolderOf(output);
 }
@@ -82,10 +84,10 @@ void WantOtherFile(const std::string& option, const std::string& output, const s
   std::error_code error;
   const auto place = [](const std::string& path) {
     std::error_code no_such_place;
-    return std::filesystem::weakly_canonical(path, no_such_place);
+    return std::filesystem::weakly_canonical(internal::ToPath(path), no_such_place);
   };
   // By device and inode, so that links are seen through; by name where nothing is there yet.
-  if (std::filesystem::equivalent(output, taken, error) ||
+  if (std::filesystem::equivalent(internal::ToPath(output), internal::ToPath(taken), error) ||
       (!place(output).empty() && place(output) == place(taken))) {
     throw Failure(option + " " + output + ": found " + what + ", wanted another file");
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layout of matrices and heat maps in characters, and what the standard files are.
+// Layout of matrices and heat maps in characters.
 
 #include "tools/encore/terminal.h"
 
@@ -11,14 +11,6 @@
 #include <string_view>
 
 #include "tools/encore/text.h"
-
-#if defined(_WIN32)
-#include <io.h>
-#else
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-#endif
 
 namespace encore::tool {
 namespace {
@@ -34,19 +26,6 @@ constexpr std::string_view kShades = " .:-=+*#%@";
 // From white to dark blue among the 256 colours of terminals; light ones carry black text.
 constexpr int kGround[] = {231, 195, 159, 153, 117, 111, 75, 33, 26, 19};
 constexpr int kFirstDarkGround = 7;
-
-constexpr int kStdout = 1;
-constexpr int kStderr = 2;
-
-bool IsTerminal(int file) {
-  const char* terminal = std::getenv("TERM");
-  if (terminal == nullptr || std::string_view(terminal) == "dumb") return false;
-#if defined(_WIN32)
-  return _isatty(file) != 0;
-#else
-  return ::isatty(file) != 0;
-#endif
-}
 
 // Indices 0 .. count - 1, or both ends with kGap between them.
 constexpr size_t kGap = static_cast<size_t>(-1);
@@ -127,36 +106,10 @@ void PrintShadedMap(std::ostream& out, const std::vector<std::string>& rows, Con
 bool StdoutHasColour() {
   const char* no_colour = std::getenv("NO_COLOR");
   if (no_colour != nullptr && *no_colour != '\0') return false;
-  return IsTerminal(kStdout);
+  return IsTerminal(kStdoutFile);
 }
 
-bool StderrIsTerminal() { return IsTerminal(kStderr); }
-
-int64_t StdoutPosition() {
-#if defined(_WIN32)
-  return _lseeki64(kStdout, 0, SEEK_CUR);
-#else
-  return ::lseek(kStdout, 0, SEEK_CUR);
-#endif
-}
-
-bool StdoutIsBrokenPipe() {
-#if defined(_WIN32)
-  return false;
-#else
-  pollfd file = {.fd = kStdout, .events = POLLOUT, .revents = 0};
-  return ::poll(&file, 1, 0) == 1 && (file.revents & POLLERR) != 0;
-#endif
-}
-
-void KeepStandardFilesApart() {
-#if !defined(_WIN32)
-  for (int file = 0; file <= kStderr; ++file) {
-    // The lowest free number is this one. Reading from the first fails, as does writing to others.
-    if (::fcntl(file, F_GETFD) < 0) (void)::open("/dev/null", file == 0 ? O_WRONLY : O_RDONLY);
-  }
-#endif
-}
+bool StderrIsTerminal() { return IsTerminal(kStderrFile); }
 
 void PrintMatrix(std::ostream& out, const std::vector<std::string>& labels, ConstView matrix,
                  const MatrixStyle& style) {

@@ -14,6 +14,12 @@
 
 namespace encore::tool {
 
+// The system's side is in terminal_posix.cc and terminal_windows.cc.
+
+inline constexpr int kStdoutFile = 1;
+inline constexpr int kStderrFile = 2;
+// A standard file is a terminal that understands cursor movements.
+bool IsTerminal(int file);
 // Standard output is a terminal that shows colours, and NO_COLOR (no-color.org) is not set.
 bool StdoutHasColour();
 // Standard error is a terminal that understands cursor movements.
@@ -22,9 +28,24 @@ bool StderrIsTerminal();
 int64_t StdoutPosition();
 // It goes to a pipe whose reader has closed it.
 bool StdoutIsBrokenPipe();
-// A process that was started without one of its three standard files has one that cannot be used
-// in its place. Else the next file that is opened would be taken for it.
-void KeepStandardFilesApart();
+
+// While it lives, arguments and the console are UTF-8 and the standard files are bytes, as they are
+// without it on every system but Windows. And a process that was started without one of its three
+// standard files has one that cannot be used in its place. Else the next file that is opened would
+// be taken for it.
+class StandardFiles {
+ public:
+  // Gives the arguments in UTF-8, which stay as long as this.
+  StandardFiles(int* argc, char*** argv);
+  ~StandardFiles();
+  StandardFiles(const StandardFiles&) = delete;
+  StandardFiles& operator=(const StandardFiles&) = delete;
+
+ private:
+  std::vector<std::string> arguments_;
+  std::vector<char*> argv_;
+  std::vector<unsigned> code_pages_before_;  // the console's, for input and output; 0 without one
+};
 
 struct MatrixStyle {
   int precision = 4;  // digits after the point

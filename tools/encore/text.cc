@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "engine/platform/path.h"
 #include "engine/tokenizer/utf8.h"
 #include "nlohmann/json.hpp"
 
@@ -77,9 +78,9 @@ std::string AsJson(const std::string& text) {
 
 std::string FolderName(const std::string& folder) {
   std::error_code error;
-  std::filesystem::path path = std::filesystem::weakly_canonical(folder, error);
+  std::filesystem::path path = std::filesystem::weakly_canonical(internal::ToPath(folder), error);
   if (!path.has_filename()) path = path.parent_path();
-  return Printable(path.has_filename() ? path.filename().string() : folder);
+  return Printable(path.has_filename() ? internal::PathText(path.filename()) : folder);
 }
 
 size_t DisplayWidth(std::string_view printable) {

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <utility>
 
+#include "engine/platform/path.h"
 #include "nlohmann/json.hpp"
 #include "tools/encore/failure.h"
 #include "tools/encore/stop_signal.h"
@@ -24,7 +25,7 @@ constexpr size_t kBytes = size_t{16} << 20;
 
 // ".jsonl", in lower case.
 std::string EndingOf(const std::string& path) {
-  std::string ending = std::filesystem::path(path).extension().string();
+  std::string ending = internal::PathText(internal::ToPath(path).extension());
   for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return ending;
 }
@@ -121,8 +122,10 @@ std::vector<std::string> SampleTexts(const std::string& path, size_t most) {
 TextChunks::TextChunks(const TextSource& source)
     : reader_(source), shard_(source.shard), shards_(source.shards) {
   std::error_code error;
-  if (source.path == "-" || !std::filesystem::is_regular_file(source.path, error)) return;
-  const auto size = std::filesystem::file_size(source.path, error);
+  if (source.path == "-") return;
+  const std::filesystem::path path = internal::ToPath(source.path);
+  if (!std::filesystem::is_regular_file(path, error)) return;
+  const auto size = std::filesystem::file_size(path, error);
   if (!error) size_bytes_ = static_cast<size_t>(size);
 }
 

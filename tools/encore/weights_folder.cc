@@ -13,6 +13,7 @@
 #include "engine/base/stored_precision.h"
 #include "engine/io/folder.h"
 #include "engine/models/embeddings.h"
+#include "engine/platform/path.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/new_folder.h"
 #include "tools/encore/shared_options.h"
@@ -30,12 +31,12 @@ void CopyOthers(const fs::path& in, const fs::path& out, const std::set<std::str
   try {
     for (const fs::directory_entry& entry : fs::directory_iterator(in)) {
       const fs::path name = entry.path().filename();
-      if (left_out.contains(name.string())) continue;
+      if (left_out.contains(internal::PathText(name))) continue;
       if (NewFolder::Interrupted()) throw Failure("ended by a signal");
       fs::copy(entry.path(), out / name, fs::copy_options::recursive);
     }
   } catch (const fs::filesystem_error& error) {
-    throw Failure("IN " + Printable(error.path1().string()) +
+    throw Failure("IN " + Printable(internal::PathText(error.path1())) +
                   ": cannot be copied: " + error.code().message());
   }
 }
@@ -58,9 +59,9 @@ std::vector<internal::StreamedTensor> Interruptible(
 // A folder cannot be copied into itself.
 void WantElsewhere(const std::string& in, const std::string& out) {
   std::error_code error;
-  fs::path at = fs::weakly_canonical(out, error);
+  fs::path at = fs::weakly_canonical(internal::ToPath(out), error);
   for (; at.has_relative_path(); at = at.parent_path()) {
-    if (!fs::equivalent(at, in, error)) continue;
+    if (!fs::equivalent(at, internal::ToPath(in), error)) continue;
     throw Failure("OUT " + Printable(out) + ": lies in IN, wanted it elsewhere");
   }
 }
@@ -69,10 +70,11 @@ void WantElsewhere(const std::string& in, const std::string& out) {
 
 void WantNothingAt(const std::string& out) {
   std::error_code error;
-  if (fs::exists(fs::symlink_status(out, error))) {
+  const fs::path path = internal::ToPath(out);
+  if (fs::exists(fs::symlink_status(path, error))) {
     throw Failure("OUT " + Printable(out) + ": exists already, wanted a new name");
   }
-  ClearFolderOf(fs::path(out).has_filename() ? out : fs::path(out).parent_path().string());
+  ClearFolderOf(path.has_filename() ? out : internal::PathText(path.parent_path()));
 }
 
 WeightsFolder OpenWeightsFolder(const std::string& path, const std::string& option) {
@@ -121,13 +123,13 @@ void WriteWeightsFolder(const std::string& in, const std::string& out, const Wei
                         const SafetensorsMetadata& metadata) {
   std::set<std::string> left_out = {folder.files.name()};
   for (const SafetensorsFile& file : folder.files.files()) {
-    left_out.insert(fs::path(file.name()).filename().string());
+    left_out.insert(internal::PathText(internal::ToPath(file.name()).filename()));
   }
   WantElsewhere(in, out);
   NewFolder made(out);
   const std::vector<internal::StreamedTensor> until_a_signal = Interruptible(tensors);
-  Check(internal::WriteSafetensorsStream((made.temporary() / kOneFile).string(), until_a_signal,
-                                         metadata),
+  Check(internal::WriteSafetensorsStream(internal::PathText(made.temporary() / kOneFile),
+                                         until_a_signal, metadata),
         "OUT");
   CopyOthers(in, made.temporary(), left_out);
   made.Commit();

@@ -16,6 +16,7 @@
 #include "encore/torch_weights.h"
 #include "engine/nn/layer_tensors.h"
 #include "engine/nn/prepared_encoder.h"
+#include "engine/platform/path.h"
 #include "tools/encore/converted_tensors.h"
 #include "tools/encore/failure.h"
 #include "tools/encore/info_parts.h"
@@ -131,7 +132,7 @@ void PrintWeightsInfo(std::ostream& out, const WeightsInfoRequest& request) {
   std::error_code error;
   std::optional<WeightsFolder> folder;
   std::optional<SafetensorsFile> file;
-  if (std::filesystem::is_directory(request.path, error)) {
+  if (std::filesystem::is_directory(internal::ToPath(request.path), error)) {
     folder = OpenWeightsFolder(request.path, "--weights");
   } else {
     file = Take(SafetensorsFile::Open(request.path), "--weights");

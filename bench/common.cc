@@ -32,6 +32,7 @@ constexpr double kThreadSampleSeconds = 100e-6;
 struct Flags {
   RunOptions run;
   std::vector<int> threads;
+  std::string precision = "f32";
   std::string clock = "wall";
   bool precision_asked = false;
 };
@@ -86,7 +87,7 @@ const std::vector<int>& ThreadCounts() { return GetFlags().threads; }
 
 Precision ChosenPrecision() {
   GetFlags().precision_asked = true;
-  return GetFlags().run.precision();
+  return *PrecisionFromName(GetFlags().precision);
 }
 
 ClockFn ClockOf(int threads) {
@@ -158,7 +159,7 @@ int Main(int argc, char** argv) {
       ->check(CLI::Range(0, kMaxIdleSpin));
   line.add_option("--target", flags.run.target, "SIMD target, e.g. AVX2; else the best");
   const CLI::Option* precision =
-      line.add_option("--precision", flags.run.precision_name, "What weights and products are in")
+      line.add_option("--precision", flags.precision, "What weights and products are in")
           ->check(CLI::IsMember({"f32", "bf16", "int8", "int4"}));
   line.add_option(
           "--clock", flags.clock,
@@ -196,7 +197,7 @@ int Main(int argc, char** argv) {
   flags.threads = *threads;
   RegisterBenchmarks();
   if (!precision->empty() && !flags.precision_asked) {
-    return wrong("--precision: found " + flags.run.precision_name +
+    return wrong("--precision: found " + flags.precision +
                  ", wanted nothing: this benchmark is of f32");
   }
   for (const auto& [name, value] : Context()) {

@@ -5,8 +5,6 @@
 #include "bench/measure/read.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <fstream>
 #include <limits>
 #include <utility>
 
@@ -14,6 +12,8 @@
 #include "bench/measure/os.h"
 #include "bench/measure/roof_kernels.h"
 #include "encore/cpu.h"
+#include "engine/platform/core_domains.h"
+#include "engine/platform/system_file.h"
 #include "engine/platform/thread_team.h"
 
 namespace encore::bench {
@@ -28,19 +28,12 @@ constexpr size_t kInParts = size_t{256} << 20;
 constexpr size_t kPart = size_t{64} << 20;
 constexpr size_t kLeastMemory = size_t{64} << 20;
 
-// How many cores share core 0's L3, "0-7,16" being 9; all of them where that is unknown.
-int CoresOfAnL3() {
-  std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list");
-  int cores = 0;
-  for (std::string range; std::getline(file, range, ',');) {
-    int first = 0;
-    int last = 0;
-    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
-    if (found == 1) last = first;
-    if (found < 1 || last < first) return std::numeric_limits<int>::max();
-    cores += last - first + 1;
-  }
-  return cores;
+// How many cores share core 0's L3; all of them where that is unknown.
+size_t CoresOfAnL3() {
+  const std::string list =
+      internal::ReadSystemFile("/sys/devices/system/cpu/cpu0/cache/index3/shared_cpu_list");
+  const size_t cores = internal::ParseCoreList(list).size();
+  return cores > 0 ? cores : std::numeric_limits<size_t>::max();
 }
 
 }  // namespace
@@ -48,7 +41,7 @@ int CoresOfAnL3() {
 std::vector<ReadLevel> ReadLevels(int threads) {
   const CacheSizes caches = Caches();
   const auto all = static_cast<size_t>(threads);
-  const size_t sharers = std::min(all, static_cast<size_t>(CoresOfAnL3()));
+  const size_t sharers = std::min(all, CoresOfAnL3());
   std::vector<ReadLevel> levels;
   if (caches.l1d > 0) levels.push_back({"L1", caches.l1d / 2, caches.l1d * all});
   if (caches.l2 > 0) levels.push_back({"L2", caches.l2 / 2, caches.l2 * all});

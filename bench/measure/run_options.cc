@@ -28,8 +28,6 @@ int CountOf(const std::string& text, int all) {
 
 }  // namespace
 
-Precision RunOptions::precision() const { return *PrecisionFromName(precision_name); }
-
 Result<std::vector<int>> RunOptions::Apply() const {
   if (executor == "inline") {
     if (threads != RunOptions().threads && threads != std::vector<std::string>{"1"}) {

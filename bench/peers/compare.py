@@ -299,7 +299,7 @@ def main(arguments):
     finish = module.begin(options) if hasattr(module, "begin") else None
     from pyencore.lab import measure, reports
     path = options.kept or (f"{options.json}.kept" if getattr(options, "json", None) else None)
-    kept = measure.Kept(path, [encore, cpu_name(), *arguments])
+    kept = measure.Kept(path, [encore, cpu_name(), *arguments], say)
     rows, status = [], 0
     try:
         for case in module.cases(options):

@@ -224,6 +224,49 @@ def test_a_report_that_was_ended_goes_on(why, tmp_path, monkeypatch, capsys):
     capsys.readouterr()
 
 
+@pytest.mark.parametrize("why", [KeyboardInterrupt, lab.LabError("the disk is full")])
+def test_a_comparison_that_was_ended_goes_on(why, tmp_path, monkeypatch, capsys):
+    asked, machine = [], Machine(6, 0.005, 1.3, calm=True)
+
+    def bench(program, flags):
+        asked.append(program)
+        if len(asked) == 6:  # in the third round
+            raise why
+        return machine.bench("A" if program == "/bin/true" else "B")
+
+    monkeypatch.setattr(measure, "bench", bench)
+    kept = tmp_path / "rounds"
+    command = ["compare", "/bin/true", "/bin/false", "--kept", str(kept), "--format", "json"]
+    failed = why is not KeyboardInterrupt
+    assert main(command) == (2 if failed else 0)
+    said = capsys.readouterr()
+    assert json.loads(said.out)["pairings"][0]["rounds"] == 2
+    assert f"the same command goes on from {kept}" in said.err
+    assert ("the disk is full" in said.err) == failed
+    assert main(command) == 0
+    (pairing,) = json.loads(capsys.readouterr().out)["pairings"]
+    assert pairing["rounds"] == 14
+    assert {row["verdict"] for row in pairing["rows"]} == {FASTER}
+    assert len(asked) == 2 * 14 + 1
+    assert not kept.exists()
+
+
+def test_rounds_are_compared_where_they_cannot_be_kept(tmp_path, monkeypatch, capsys):
+    resource = pytest.importorskip("resource")
+    machine = Machine(6, 0.005, calm=True)
+    monkeypatch.setattr(measure, "bench", lambda program, flags: machine.bench("A"))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64 << 10, limits[1]))
+    try:
+        assert main(["compare", "/bin/true", "/bin/false", "--rounds", "3", "--kept",
+                     str(tmp_path / "rounds")]) == 0
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    said = capsys.readouterr()
+    assert f"{tmp_path / 'rounds'}: cannot be written: " in said.err
+    assert "3 rounds" in said.out
+
+
 PROGRAM = """#!/bin/bash
 for last; do :; done
 cp {report} "$last"

@@ -328,7 +328,7 @@ TEST(Sensors, ARowHasItsEnergy) {
   for (const std::string& note : report.noise.notes) told |= note.ends_with("in 1 of 1 row");
   EXPECT_TRUE(told);
   std::ostringstream table;
-  tool::BenchTable(tool::BenchKind::kLayers, Precision::kF32).PrintRow(table, row, false);
+  tool::BenchTable(tool::BenchKind::kLayers).PrintRow(table, row, false);
   EXPECT_NE(table.str().find(" mJ/token; "), std::string::npos) << table.str();
   EXPECT_NE(table.str().find(" MHz; 41 C; throttled"), std::string::npos) << table.str();
 }

@@ -68,16 +68,33 @@ TEST_F(CliBenchOutputTest, PrintsMarkdownAndJson) {
                   "p99 us | tokens/s | GFLOP/s | roof |\n| :--- | ---: | ---: | "))
       << table.out;
   EXPECT_TRUE(Has(table.out, "\n| example_32x10 | 1 | f32 | 1 | warm | ")) << table.out;
-  arguments.insert(arguments.end() - 2, {"--precision", "int8"});
+  arguments.insert(arguments.end() - 2, {"--precision", "f32,int8"});
   EXPECT_TRUE(Has(Encore(arguments).out, "| tokens/s | GOP/s |"));
   arguments.back() = "json";
   const CliResult printed = Encore(arguments);
   ASSERT_EQ(printed.status, 0) << printed.err;
   const json report = json::parse(printed.out, nullptr, false);
-  ASSERT_EQ(report["rows"].size(), 1u);
-  EXPECT_EQ(report["rows"][0]["calls"], 4);
+  ASSERT_EQ(report["rows"].size(), 2u);
+  EXPECT_EQ(report["rows"][1]["calls"], 4);
   ExpectRefused({"bench", "--format", "xml"}, {"--format", "xml"});
 }
+
+#if defined(__linux__)
+// As on a full disk: the shell limits the size of files.
+TEST_F(CliBenchOutputTest, RowsAreShownWhereTheFileCannotBeWritten) {
+  const std::string command =
+      "trap '' XFSZ; ulimit -f 8; '" ENCORE_CLI_PATH
+      "' bench --workload example_32x10 --warm --threads 1 --seconds 0 --json '" +
+      Path("b.json") + "' > '" + Path("out") + "' 2> '" + Path("err") + "'";
+  const int status = std::system(command.c_str());
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 3);
+  EXPECT_TRUE(Has(ReadFile(Path("out")), "\nexample_32x10 "));
+  EXPECT_EQ(ReadFile(Path("err")),
+            "encore bench: " + Path("b.json") + ": cannot be written: File too large\n");
+  EXPECT_FALSE(std::filesystem::exists(Path("b.json")));
+}
+#endif
 
 // With which build: the commit where the sources are a repository, and no path of this machine.
 TEST_F(CliBenchOutputTest, SaysWhichBuildItWas) {

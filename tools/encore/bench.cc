@@ -79,7 +79,7 @@ Examples:
   encore bench
   encore bench --list
   encore bench --model all-MiniLM-L6-v2
-  encore bench --model all-MiniLM-L6-v2 --precision int8 --threads 1,2,4 --format markdown
+  encore bench --model all-MiniLM-L6-v2 --precision f32,int8 --threads 1,2,4 --format markdown
   encore bench --model all-MiniLM-L6-v2 --loop 60 --seconds 20 --executor inline
   encore bench --model all-MiniLM-L6-v2 --budget 16ms
   encore bench --model all-MiniLM-L6-v2 --load 50,80,95 --budget 20ms
@@ -92,6 +92,7 @@ Examples:
 struct BenchOptions {
   std::vector<std::string> workloads;
   bench::RunOptions run;
+  std::vector<std::string> precisions = {"f32"};
   bool amx_bf16 = false;
   bool cold = false;
   bool warm = false;
@@ -130,6 +131,16 @@ double SecondsOf(const BenchOptions& options) {
                          : options.folder.empty() ? kSeconds
                                                   : kSecondsOfTexts;
   return options.seconds.value_or(seconds);
+}
+
+// Each once, in their order.
+std::vector<Precision> ChosenPrecisions(const BenchOptions& options) {
+  std::vector<Precision> chosen;
+  for (const std::string& name : options.precisions) {
+    const Precision precision = *PrecisionFromName(name);
+    if (std::count(chosen.begin(), chosen.end(), precision) == 0) chosen.push_back(precision);
+  }
+  return chosen;
 }
 
 struct ChosenRow {
@@ -183,11 +194,12 @@ class BenchRows {
       if (!options.budget.empty()) deadline_->budget = SecondsOfBudget(options.budget);
     }
     if (options.folder.empty()) {
+      precisions_ = ChosenPrecisions(options);
       chosen_ = ChosenRows(options);
       return;
     }
     std::vector<Precision> precisions;
-    if (options.precision_option.given()) precisions = {options.run.precision()};
+    if (options.precision_option.given()) precisions = ChosenPrecisions(options);
     OpenOptions open = {.amx_bf16 = options.amx_bf16};
     if (!deadline_) {
       texts_ = TextWorkloads(options.texts);
@@ -196,27 +208,27 @@ class BenchRows {
       open.weights = FileMemory::kCopied;
     }
     model_.emplace(options.folder, std::move(precisions), open);
+    precisions_ = model_->precisions();
     if (!deadline_) model_->MeasureCachedOpening();
   }
 
   int visits() const { return deadline_ ? 1 : BenchMeasurer::kVisits; }
-  size_t count() const {
-    return model_ ? texts_.size() * model_->precisions().size() : chosen_.size();
-  }
+  size_t count() const { return precisions_.size() * of_precision(); }
   std::string Name(size_t i) const {
-    return model_ ? texts_[i % texts_.size()].name : chosen_[i].workload.name;
+    const size_t place = i % of_precision();
+    return model_ ? texts_[place].name : chosen_[place].workload.name;
   }
   std::vector<ReportRow> Measure(size_t i, int threads) {
-    const bench::Products products = {options_.run.precision(), options_.amx_bf16};
+    const size_t precision = i / of_precision();
+    const size_t place = i % of_precision();
     const auto copies = static_cast<size_t>(threads);
     if (!model_) {
-      if (deadline_) {
-        return MeasureServer(chosen_[i].workload, products, *deadline_, copies, measurer_);
-      }
-      return {measurer_->Measure(chosen_[i].workload, products, threads, chosen_[i].cold)};
+      const ChosenRow& row = chosen_[place];
+      const bench::Products products = {precisions_[precision], options_.amx_bf16};
+      if (deadline_) return MeasureServer(row.workload, products, *deadline_, copies, measurer_);
+      return {measurer_->Measure(row.workload, products, threads, row.cold)};
     }
-    const TextWorkload& texts = texts_[i % texts_.size()];
-    const size_t precision = i / texts_.size();
+    const TextWorkload& texts = texts_[place];
     if (!deadline_) return {model_->Measure(texts, precision, threads, measurer_)};
     if (deadline_->server) {
       return MeasureServer(*model_, *deadline_, texts.texts, precision, copies, measurer_);
@@ -225,8 +237,11 @@ class BenchRows {
   }
 
  private:
+  size_t of_precision() const { return model_ ? texts_.size() : chosen_.size(); }
+
   const BenchOptions& options_;
   BenchMeasurer* measurer_;
+  std::vector<Precision> precisions_;  // of each of those below
   std::vector<ChosenRow> chosen_;
   std::vector<TextWorkload> texts_;
   std::optional<BenchModel> model_;
@@ -323,7 +338,7 @@ int RunBench(const BenchOptions& options) {
     measurer.roofs().Measure(count);
   }
   progress.Clear();
-  const BenchTable printed(kind, options.run.precision());
+  const BenchTable printed(kind, ChosenPrecisions(options));
   if (table) {
     if (roofs) PrintRoofs(std::cout, measurer.roofs().roofs());
     printed.PrintHead(std::cout);
@@ -363,9 +378,7 @@ int RunBench(const BenchOptions& options) {
   throw Failure("stopped; rows that were measured before are shown", kExitIncomplete);
 }
 
-// Adds --precision, --cpus, --threads, --executor, --idle-spin and --target, and returns
-// --precision.
-Option AddRunOptions(const Command& command, bench::RunOptions* run) {
+void AddRunOptions(const Command& command, bench::RunOptions* run) {
   command.Add("--cpus", &run->cpus,
               "Cores to run on, e.g. 0-7, or parts: no-smt, p-cores, e-cores, node0; else all",
               {.type = "LIST"});
@@ -379,8 +392,6 @@ Option AddRunOptions(const Command& command, bench::RunOptions* run) {
               "How long a pool's threads look for the next call before they sleep",
               {.type = "US", .show_default = true, .range = Range{0, bench::kMaxIdleSpin}});
   command.Add("--target", &run->target, "SIMD target, e.g. AVX2; else the best", {.type = "NAME"});
-  return command.Add("--precision", &run->precision_name, "What weights and products are in",
-                     {.show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
 }
 
 }  // namespace
@@ -417,7 +428,10 @@ void AddBench(CommandLine& line, Action& action) {
       "--load", &options->loads,
       "--rate, and latency while calls arrive at random, at shares of it, e.g. 50,80,95",
       {.type = "PERCENT,...", .range = Range{1, 200}, .excludes = {loop}});
-  options->precision_option = AddRunOptions(command, &options->run);
+  AddRunOptions(command, &options->run);
+  options->precision_option = command.Add(
+      "--precision", &options->precisions, "What weights and products are in, e.g. f32,int8",
+      {.type = "NAME", .show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
   command.Add("--amx-bf16", &options->amx_bf16, kAmxBf16Help);
   command.Add("--warm", &options->warm, "Only with weights in cache, as far as they fit",
               {.excludes = {folder}});

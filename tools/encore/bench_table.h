@@ -5,6 +5,7 @@
 #ifndef ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
 #define ENCORE_TOOLS_ENCORE_BENCH_TABLE_H_
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
@@ -28,8 +29,8 @@ enum class BenchKind : uint8_t { kLayers, kTexts, kLoop, kBudget, kServer };
 class BenchTable {
  public:
   // Products of integers are no floating-point operations.
-  explicit BenchTable(BenchKind kind, Precision precision = Precision::kF32)
-      : kind_(kind), integers_(IsInteger(precision)) {}
+  explicit BenchTable(BenchKind kind, const std::vector<Precision>& precisions = {})
+      : kind_(kind), integers_(std::any_of(precisions.begin(), precisions.end(), IsInteger)) {}
 
   // What the columns mean, and their names.
   void PrintHead(std::ostream& out) const;

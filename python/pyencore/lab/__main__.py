@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -95,6 +97,9 @@ def _parser() -> argparse.ArgumentParser:
                          help="of two programs in turns, at most [as many as they need]")
     compare.add_argument("--budget", type=float, default=turns.BUDGET_MINUTES, metavar="MINUTES",
                          help=f"for them, at most [{turns.BUDGET_MINUTES:.0f}]")
+    compare.add_argument("--kept", metavar="FILE",
+                         help="keeps their rounds until all is told; the same command goes on "
+                              "after them [--out with .kept behind it]")
     compare.add_argument("--format", choices=("table", "markdown", "json"), default="table",
                          help="what is printed")
 
@@ -176,8 +181,9 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
         pathlib.Path(kept).unlink(missing_ok=True)
 
 
-def _is_program(path: str) -> bool:
-    return os.path.isfile(path) and os.access(path, os.X_OK)
+def _is_program(name: str) -> bool:
+    """A file that can be run, or a command on the PATH."""
+    return shutil.which(name) is not None
 
 
 def _flags_of_each(rest: Sequence[str]) -> list[list[str]]:
@@ -222,21 +228,29 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
                        "or more, and no negative time")
     _want_outputs(args, names)
 
-    def kept(report: reports.Report, i: int, name: str) -> reports.Report:
-        return (comparison.keep_precision(report, precisions[i > 0], name) if precisions else
+    def of_precision(report: Report, i: int) -> Report:
+        return (comparison.keep_precision(report, precisions[i > 0], names[i]) if precisions else
                 report)
 
     if programs:
-        def bench(letter: str) -> reports.Report:
+        path = args.kept or (f"{args.out}.kept" if args.out else None)
+        kept = measure.Kept(path, [*map(measure.changed, programs), flags, precisions], _tell)
+        runs_of = {letter: itertools.count(1) for letter in "AB"}
+
+        def bench(letter: str) -> Report:
             i = "AB".index(letter)
-            return kept(measure.bench(programs[i], flags[i]), i, names[i])
+            found: Report = kept.value(
+                [letter, next(runs_of[letter])],
+                lambda: of_precision(measure.bench(programs[i], flags[i]), i))
+            return found
 
         if own:
             names = [" ".join([name, *found]) for name, found in zip(names, flags, strict=True)]
-        pairing = turns.until_told(bench, names, args.rounds, args.budget, _tell).pairing()
+        turned = turns.until_told(bench, names, args.rounds, args.budget, _tell)
+        pairing = turned.pairing()
         runs, pairings = [pairing.base, pairing.other], [pairing]
     else:
-        runs = [kept(reports.load(name), i, name) for i, name in enumerate(names)]
+        runs = [of_precision(reports.load(name), i) for i, name in enumerate(names)]
         pairings = comparison.compare(runs, names)
     if args.format == "json":
         print(json.dumps(comparison.as_json(pairings, runs, names), indent=1))
@@ -246,6 +260,14 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
         from . import pages
         sections = pages.comparison_sections(pairings, runs, names)
         _write_pages(args, pages.page("Reports side by side", sections), sections)
+    if not programs:
+        return
+    if not turned.untold():
+        kept.drop()
+    elif path:
+        _tell(f"the same command goes on from {path}")
+    if turned.failure:
+        raise turned.failure
 
 
 def _table(args: argparse.Namespace, rest: Sequence[str]) -> None:

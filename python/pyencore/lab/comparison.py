@@ -140,7 +140,8 @@ class Pairing:
                          f"Times of A and {letter} are medians of all rounds, ratios medians of "
                          "each round's.")
             other = sum((statistics.median(row.base["slots"]) - statistics.median(
-                row.other["slots"])) * (row.ratio.value - 1) < 0 for row in self.rows)
+                row.other["slots"])) * (row.ratio.value - 1) < 0 for row in self.rows
+                if abs(row.ratio.value - 1) >= 0.01)
             if other:
                 notes.append(f"{reports.counted(other, 'row')}: the times say the other way round "
                              "than the ratio. The machine moved between rounds; quote the ratio.")

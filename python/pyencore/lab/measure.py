@@ -105,10 +105,12 @@ def with_noise_of(parts: Sequence[Report]) -> Report:
 
 
 class Kept:
-    """What is done, in a file as it is done: the same command, given again, goes on after it."""
+    """What is done, in a file as it is done: the same command, given again, goes on after it.
+    Where the file cannot be written: tell says so, and what follows is not kept."""
 
-    def __init__(self, path: str | os.PathLike[str] | None, whose: Sequence[Any]) -> None:
-        self._path, self._whose = path, list(whose)
+    def __init__(self, path: str | os.PathLike[str] | None, whose: Sequence[Any],
+                 tell: Tell | None = None) -> None:
+        self._path, self._whose, self._tell = path, list(whose), tell
         self._done: dict[tuple[Any, ...], Any] = {}
         if path and os.path.exists(path):
             for line in pathlib.Path(path).read_text("utf-8").splitlines():
@@ -116,9 +118,12 @@ class Kept:
                     whose, what, found = json.loads(line)
                     if whose == self._whose:
                         self._done[tuple(what)] = found
+        if self._done and tell:
+            tell(f"goes on after what {path} has")
 
     def value(self, what: Sequence[Any], make: Callable[[], Any]) -> Any:
-        """Of this name: from the file, or made and kept. Raises LabError where it cannot be."""
+        """Of this name: from the file, or made and kept. Raises LabError where it cannot be, and
+        there is no tell."""
         if tuple(what) not in self._done:
             self._done[tuple(what)] = found = make()
             if self._path:
@@ -126,7 +131,11 @@ class Kept:
                     with open(self._path, "a", encoding="utf-8") as file:
                         file.write("\n" + json.dumps([self._whose, list(what), found]) + "\n")
                 except OSError as error:
-                    raise LabError(f"{self._path}: cannot be written: {error.strerror}") from None
+                    why = f"{self._path}: cannot be written: {error.strerror}"
+                    if self._tell is None:
+                        raise LabError(why) from None
+                    self._tell(f"{why}; what follows is not kept")
+                    self._path = None
         return self._done[tuple(what)]
 
     def drop(self) -> None:
@@ -137,7 +146,8 @@ class Kept:
 
 def changed(program: str) -> list[Any]:
     """A program and its time, of which another build has another."""
-    return [program, os.stat(program).st_mtime if os.path.exists(program) else 0]
+    found = shutil.which(program)
+    return [program, os.stat(found).st_mtime if found else 0]
 
 
 @checked

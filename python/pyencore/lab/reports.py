@@ -7,6 +7,7 @@ A report is the dict that report.schema.json describes, which is the whole defin
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import importlib.resources
 import inspect
@@ -314,6 +315,8 @@ def write(path: str | os.PathLike[str], data: str | bytes) -> None:
             file.write(data.encode("utf-8") if isinstance(data, str) else data)
         os.replace(part, path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            os.remove(part)  # of a full disk
         raise LabError(f"{path}: cannot be written: {error.strerror}") from None
 
 

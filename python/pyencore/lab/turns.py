@@ -66,6 +66,7 @@ class Turns:
     def __init__(self, names: Sequence[str] = ("A", "B")) -> None:
         self.names = names
         self.rounds: list[Round] = []
+        self.failure: LabError | None = None  # that ended them
         self._rows: list[_RowInTurns] = []
 
     def add(self, a: Report, b: Report) -> None:
@@ -156,8 +157,8 @@ def compare_in_turns(rounds: Sequence[Sequence[Report]],
 
 def until_told(bench: Bench, names: Sequence[str], most: int | None, minutes: float, tell: Tell,
                clock: Callable[[], float] = time.monotonic) -> Turns:
-    """Rounds until every row has a verdict, or so many, or the minutes, are over. Ctrl-C ends them
-    after the last whole round."""
+    """Rounds until every row has a verdict, or so many, or the minutes, are over. Ctrl-C, or a
+    program that fails, ends them after the last whole round."""
     turns = Turns(names)
     start = clock()
     try:
@@ -177,8 +178,10 @@ def until_told(bench: Bench, names: Sequence[str], most: int | None, minutes: fl
                      f"{reports.counted(untold, 'row')}; wanted more "
                      f"{'rounds: --rounds' if done == most else 'minutes: --budget'}")
                 break
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, LabError) as ended:
         if not turns.rounds:
             raise
-        tell(f"interrupted after {reports.counted(len(turns.rounds), 'round')}")
+        turns.failure = ended if isinstance(ended, LabError) else None
+        tell(f"{'failed' if turns.failure else 'interrupted'} after "
+             f"{reports.counted(len(turns.rounds), 'round')}")
     return turns

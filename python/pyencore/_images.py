@@ -121,7 +121,7 @@ def _opaque(image: Any) -> Pixels:
 def _of_file(name: str, data: bytes) -> Pixels:
     """As load_image of transformers: turned as its EXIF data say, without what is transparent."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps  # type: ignore[import-not-found, unused-ignore]
     except ImportError as error:
         raise ImportError(
             f"{name} is a picture's file, which needs Pillow, which is not installed (pip install "

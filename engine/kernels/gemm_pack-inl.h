@@ -14,7 +14,8 @@
 //
 // Of the element type it knows:
 //   kGroup                                  elements of a group
-//   uint32_t ToWord(const float* e)         the word of the elements e[0 .. kGroup - 1]
+//   Word ToWord(const float* e)             the word of the elements e[0 .. kGroup - 1]: uint32_t
+//                                           or uint16_t
 //   void ToWords(in, words, out)            the words of in[0 .. words * kGroup - 1], contiguous;
 //                                           not of groups of one
 //   void PackRows(b, stride, k, cols, nr, out)   a panel of k rows of contiguous elements, where
@@ -104,9 +105,38 @@ inline void Transpose(const float* in, size_t ld_in, size_t rows, size_t cols, v
   }
 }
 
+// Transpose of numbers of 16 bits, by twos: of at most 16 rows, ld_in even, and where cols is odd
+// there is one more.
+inline void TransposeHalves(const uint16_t* in, size_t ld_in, size_t rows, size_t cols,
+                            uint16_t* out, size_t ld_out) {
+  constexpr size_t kRows = 16;
+  const hn::CappedTag<uint32_t, kRows> du;
+  const hn::Rebind<uint16_t, decltype(du)> dh;
+  constexpr size_t kLanes = hn::MaxLanes(du);
+  HWY_ALIGN uint32_t pairs[4 * kRows];
+  for (size_t c = 0; c < cols; c += 8) {
+    const size_t count = HWY_MIN((cols - c + 1) / 2, size_t{4});
+    Transpose(reinterpret_cast<const float*>(in + c), ld_in / 2, rows, count, pairs, kRows);
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t* const to = out + (c + 2 * i) * ld_out;
+      const bool has_odd = c + 2 * i + 1 < cols;
+      for (size_t r = 0; r < rows; r += kLanes) {
+        const size_t left = HWY_MIN(rows - r, kLanes);
+        const auto pair = hn::LoadN(du, pairs + i * kRows + r, left);
+        hn::StoreN(hn::TruncateTo(dh, pair), dh, to + r, left);
+        if (!has_odd) continue;
+        hn::StoreN(hn::TruncateTo(dh, hn::ShiftRight<16>(pair)), dh, to + ld_out + r, left);
+      }
+    }
+  }
+}
+
+template <class Type>
+using WordOf = decltype(Type::ToWord(nullptr));
+
 // A word of up to kGroup elements, stride apart; those missing are zeros.
 template <class Type>
-uint32_t GatherWord(const float* in, ptrdiff_t stride, size_t count) {
+WordOf<Type> GatherWord(const float* in, ptrdiff_t stride, size_t count) {
   float elements[Type::kGroup] = {};
   for (size_t i = 0; i < count; ++i) elements[i] = in[static_cast<ptrdiff_t>(i) * stride];
   return Type::ToWord(elements);
@@ -123,8 +153,8 @@ void TransposeWords(const float* in, size_t ld_in, size_t rows, size_t k, void* 
     // copies their bits.
     constexpr size_t kRows = 16;
     constexpr size_t kWords = 64;
-    HWY_ALIGN uint32_t words[kRows * kWords];
-    uint32_t* const to = static_cast<uint32_t*>(out);
+    HWY_ALIGN WordOf<Type> words[kRows * kWords];
+    auto* const to = static_cast<WordOf<Type>*>(out);
     for (size_t k0 = 0; k0 < k; k0 += kWords * Type::kGroup) {
       const size_t count = HWY_MIN(k - k0, kWords * Type::kGroup);
       const size_t whole = count / Type::kGroup;
@@ -138,9 +168,14 @@ void TransposeWords(const float* in, size_t ld_in, size_t rows, size_t k, void* 
             const size_t left = count - whole * Type::kGroup;
             words[r * kWords + whole] = GatherWord<Type>(from + whole * Type::kGroup, 1, left);
           }
+          if (all % 2 != 0) words[r * kWords + all] = 0;
         }
-        Transpose(reinterpret_cast<const float*>(words), kWords, piece, all,
-                  to + k0 / Type::kGroup * ld_out + r0, ld_out);
+        auto* const to_piece = to + k0 / Type::kGroup * ld_out + r0;
+        if constexpr (sizeof(*to_piece) == sizeof(uint16_t)) {
+          TransposeHalves(words, kWords, piece, all, to_piece, ld_out);
+        } else {
+          Transpose(reinterpret_cast<const float*>(words), kWords, piece, all, to_piece, ld_out);
+        }
       }
     }
   }
@@ -150,7 +185,7 @@ template <class Type>
 void PackPanel(const float* b, ptrdiff_t stride_k, ptrdiff_t stride_n, size_t k, size_t cols,
                size_t nr, void* panel) {
   const size_t groups = (k + Type::kGroup - 1) / Type::kGroup;
-  uint32_t* const out = static_cast<uint32_t*>(panel);
+  auto* const out = static_cast<WordOf<Type>*>(panel);
   if (stride_k == 1 && stride_n >= 0) {
     TransposeWords<Type>(b, static_cast<size_t>(stride_n), cols, k, panel, nr);
   } else {

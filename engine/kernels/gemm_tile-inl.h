@@ -4,7 +4,7 @@
 // Included once for each SIMD target.
 //
 // A tile sees A and B as words: a word is one group of elements along k; B's is as wide as an
-// accumulator. Of the element type it only knows its Type:
+// accumulator or half as wide. Of the element type it only knows its Type:
 //   kGroup                    elements of a group
 //   kInteger                  whether accumulators are the bits of int32_t
 //   kFloatSums                of kInteger: they are floats after all (int4)
@@ -239,7 +239,7 @@ template <size_t MR, size_t NV, TilePrefetch kPrefetch, class Type, size_t kPane
 HWY_NOINLINE void RunGemmTile(const GemmTile& t) {
   using Word = typename Type::Word;
   using AWord = typename Type::AWord;
-  static_assert(sizeof(Word) == sizeof(Accumulator));
+  static_assert(sizeof(Word) <= sizeof(Accumulator));
   const GemmTagF32 d;
   using V = hn::Vec<GemmTagF32>;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());

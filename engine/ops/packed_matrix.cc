@@ -104,8 +104,9 @@ Result<PackedMatrix> PackedMatrix::Prepare(const WeightSource& source, const Gem
   if (!source.CountRows(&rows)) return NoMemoryFor(source);
   view.n = rows / view.halves();
   view.nv = ChoosePanelVectors(kernel, view.n);
-  matrix.blocking_ =
-      ChooseGemmBlocking(MachineCaches(), view.groups(), view.nr(), kernel.group_bytes());
+  // Groups of bytes that become 16 bits have as many bytes in L1, and in A, as other groups.
+  matrix.blocking_ = ChooseGemmBlocking(MachineCaches(), view.groups(), view.nr(),
+                                        std::max(kernel.group_bytes(), sizeof(Accumulator)));
   size_t padded_n = 0;
   size_t bytes = 0;
   if (!CheckedRoundUp(view.k, kernel.kr, &bytes) ||

@@ -68,6 +68,19 @@ Status WrongKind(const encore_model* model, size_t wanted) {
                                              kNames[wanted]);
 }
 
+namespace {
+
+// Of ScoreOptions or ImageOptions.
+template <typename Options>
+Status ReadActivation(int32_t activation, Options* options) {
+  ENCORE_RETURN_IF_ERROR(CheckChoice("activation", activation, ENCORE_ACTIVATION_AS_CLASSIFIER));
+  if (activation == ENCORE_ACTIVATION_AS_FOLDER) return {};
+  options->activation = static_cast<ScoreActivation>(activation - 1);
+  return {};
+}
+
+}  // namespace
+
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
                          CallChoices* call, encore_encode_options* known, EncodeOptions* options) {
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_encode_options", known));
@@ -81,6 +94,34 @@ Status ReadEncodeOptions(const encore_model& model, const encore_encode_options*
   options->normalize = YesOrNo(known->normalize);
   options->dimensions = known->dimensions;
   options->batch_tokens = known->batch_tokens;
+  return {};
+}
+
+Status ReadImageOptions(const encore_model& model, const encore_image_options* given,
+                        CallChoices* call, ImageOptions* options) {
+  encore_image_options known;
+  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_image_options", &known));
+  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_NO));
+  ENCORE_RETURN_IF_ERROR(ReadActivation(known.activation, options));
+  ENCORE_RETURN_IF_ERROR(call->Choose(model, known.call, options));
+  options->normalize = YesOrNo(known.normalize);
+  options->dimensions = known.dimensions;
+  options->batch_tokens = known.batch_tokens;
+  return {};
+}
+
+Status ReadImages(const encore_image* images, size_t count, std::vector<ImageView>* views) {
+  if (images == nullptr && count > 0) return NullArgument("images");
+  ENCORE_RETURN_IF_ERROR(CheckCount(count, views->max_size()));
+  views->reserve(count);
+  for (const encore_image& image : std::span(images, count)) {
+    const size_t row = image.width * image.channels;  // an overflow is refused with the width
+    views->push_back({.pixels = image.pixels,
+                      .width = image.width,
+                      .height = image.height,
+                      .stride = image.stride > 0 ? image.stride : row,
+                      .channels = image.channels});
+  }
   return {};
 }
 
@@ -115,14 +156,10 @@ Status ReadScoreOptions(const encore_model& model, const encore_score_options* g
   encore_score_options known;
   ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_score_options", &known));
   ENCORE_RETURN_IF_ERROR(ReadTextOptions(known, options));
-  ENCORE_RETURN_IF_ERROR(
-      CheckChoice("activation", known.activation, ENCORE_ACTIVATION_AS_CLASSIFIER));
+  ENCORE_RETURN_IF_ERROR(ReadActivation(known.activation, options));
   ENCORE_RETURN_IF_ERROR(call->Choose(model, known.call, options));
   if (known.prompt_name != nullptr) options->prompt_name = known.prompt_name;
   if (known.prompt != nullptr) options->prompt = known.prompt;
-  if (known.activation != ENCORE_ACTIVATION_AS_FOLDER) {
-    options->activation = static_cast<ScoreActivation>(known.activation - 1);
-  }
   options->batch_tokens = known.batch_tokens;
   return {};
 }
@@ -205,30 +242,36 @@ Status Tokenize(const encore_model* model, const encore_text& text,
 Status EncodeImages(const encore_model* model, const encore_image* images, size_t count,
                     const encore_image_options* given, float* vectors, size_t capacity) {
   ENCORE_ASSIGN_OR_RETURN(const ImageEncoder* const encoder, EncoderOf<ImageEncoder>(model));
-  encore_image_options known;
-  ENCORE_RETURN_IF_ERROR(ReadOptions(given, "encore_image_options", &known));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("normalize", known.normalize, ENCORE_NO));
-  ENCORE_RETURN_IF_ERROR(CheckChoice("reserved", known.reserved, 0));
   CallChoices call;
-  ImageOptions options{.normalize = YesOrNo(known.normalize),
-                       .dimensions = known.dimensions,
-                       .batch_tokens = known.batch_tokens};
-  ENCORE_RETURN_IF_ERROR(call.Choose(*model, known.call, &options));
-  const size_t columns = known.dimensions > 0 ? known.dimensions : encoder->dimensions();
+  ImageOptions options;
+  ENCORE_RETURN_IF_ERROR(ReadImageOptions(*model, given, &call, &options));
+  const size_t columns = options.dimensions > 0 ? options.dimensions : encoder->dimensions();
   ENCORE_RETURN_IF_ERROR(CheckOutput("vectors", vectors, capacity, count, columns));
-  if (images == nullptr && count > 0) return NullArgument("images");
   std::vector<ImageView> views;
-  ENCORE_RETURN_IF_ERROR(CheckCount(count, views.max_size()));
-  views.reserve(count);
-  for (const encore_image& image : std::span(images, count)) {
-    const size_t row = image.width * image.channels;  // an overflow is refused with the width
-    views.push_back({.pixels = image.pixels,
-                     .width = image.width,
-                     .height = image.height,
-                     .stride = image.stride > 0 ? image.stride : row,
-                     .channels = image.channels});
-  }
+  ENCORE_RETURN_IF_ERROR(ReadImages(images, count, &views));
   return encoder->Encode(views, MutableView(vectors, {count, columns}), options);
+}
+
+Status ClassifyImages(const encore_model* model, const encore_image* images, size_t count,
+                      const encore_image_options* given, float* values, size_t capacity) {
+  ENCORE_ASSIGN_OR_RETURN(const ImageEncoder* const encoder, EncoderOf<ImageEncoder>(model));
+  CallChoices call;
+  ImageOptions options;
+  ENCORE_RETURN_IF_ERROR(ReadImageOptions(*model, given, &call, &options));
+  const size_t labels = encoder->labels().size();
+  ENCORE_RETURN_IF_ERROR(CheckOutput("values", values, capacity, count, labels));
+  std::vector<ImageView> views;
+  ENCORE_RETURN_IF_ERROR(ReadImages(images, count, &views));
+  ENCORE_ASSIGN_OR_RETURN(const Tensor found, encoder->Classify(views, options));
+  std::copy_n(static_cast<const float*>(found.data()), count * labels, values);
+  return {};
+}
+
+// Of the model's head; null for none.
+const std::vector<std::string>* LabelsOf(const encore_model* model) {
+  if (const auto* const texts = EncoderOrNull<TextEncoder>(model)) return &texts->labels();
+  const auto* const images = EncoderOrNull<ImageEncoder>(model);
+  return images == nullptr ? nullptr : &images->labels();
 }
 
 }  // namespace
@@ -277,13 +320,13 @@ encore_status encore_score(const encore_model* model, encore_text query,
 }
 
 size_t encore_label_count(const encore_model* model) {
-  const auto* const texts = encore::internal::EncoderOrNull<encore::TextEncoder>(model);
-  return texts == nullptr ? 0 : texts->labels().size();
+  const std::vector<std::string>* const labels = encore::internal::LabelsOf(model);
+  return labels == nullptr ? 0 : labels->size();
 }
 
 const char* encore_label(const encore_model* model, size_t label) {
   if (label >= encore_label_count(model)) return nullptr;
-  return encore::internal::EncoderOrNull<encore::TextEncoder>(model)->labels()[label].c_str();
+  return (*encore::internal::LabelsOf(model))[label].c_str();
 }
 
 encore_status encore_classify(const encore_model* model, const encore_text* texts,
@@ -306,6 +349,13 @@ encore_status encore_encode_images(const encore_model* model, const encore_image
                                    float* vectors, size_t capacity) {
   return encore::internal::CallInC(encore::internal::EncodeImages, model, images, count, options,
                                    vectors, capacity);
+}
+
+encore_status encore_classify_images(const encore_model* model, const encore_image* images,
+                                     size_t count, const encore_image_options* options,
+                                     float* values, size_t capacity) {
+  return encore::internal::CallInC(encore::internal::ClassifyImages, model, images, count, options,
+                                   values, capacity);
 }
 
 }  // extern "C"

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <type_traits>
 #include <variant>
+#include <vector>
 
 #include "encore/c_api.h"
 #include "encore/image_encoder.h"
@@ -92,6 +93,11 @@ class CallChoices {
 // What encode calls have in common.
 Status ReadEncodeOptions(const encore_model& model, const encore_encode_options* given,
                          CallChoices* call, encore_encode_options* known, EncodeOptions* options);
+
+// The same of calls on pictures.
+Status ReadImageOptions(const encore_model& model, const encore_image_options* given,
+                        CallChoices* call, ImageOptions* options);
+Status ReadImages(const encore_image* images, size_t count, std::vector<ImageView>* views);
 
 void SetLastError(std::string_view sentence) noexcept;
 

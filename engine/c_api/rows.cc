@@ -96,6 +96,29 @@ Status EncodeSparse(const encore_model* model, const encore_text* texts, size_t 
   return {};
 }
 
+Status EncodePatches(const encore_model* model, const encore_image* image,
+                     const encore_image_options* given, encore_rows** rows, size_t* first_patch,
+                     size_t* patch_rows, size_t* patch_columns) {
+  if (rows == nullptr) return NullArgument("rows");
+  *rows = nullptr;
+  ENCORE_ASSIGN_OR_RETURN(const ImageEncoder* const encoder, EncoderOf<ImageEncoder>(model));
+  if (image == nullptr) return NullArgument("image");
+  CallChoices call;
+  ImageOptions options;
+  ENCORE_RETURN_IF_ERROR(ReadImageOptions(*model, given, &call, &options));
+  std::vector<ImageView> views;
+  ENCORE_RETURN_IF_ERROR(ReadImages(image, 1, &views));
+  ENCORE_ASSIGN_OR_RETURN(PatchVectors found, encoder->EncodePatches(views.front(), options));
+  auto owned = std::make_unique<OwnedRows>();
+  owned->row_starts.push_back(encoder->tokens());
+  owned->matrix = std::move(found.vectors);
+  if (first_patch != nullptr) *first_patch = found.first_patch;
+  if (patch_rows != nullptr) *patch_rows = found.rows;
+  if (patch_columns != nullptr) *patch_columns = found.columns;
+  *rows = Publish(std::move(owned), encoder->d_model());
+  return {};
+}
+
 Status EncodeMulti(const encore_model* model, const encore_text* texts, size_t count,
                    const encore_encode_options* given, encore_rows** rows) {
   if (rows == nullptr) return NullArgument("rows");
@@ -248,6 +271,14 @@ encore_status encore_encode_sparse(const encore_model* model, const encore_text*
                                    encore_rows** rows) {
   return encore::internal::CallInC(encore::internal::EncodeSparse, model, texts, count, options,
                                    rows);
+}
+
+encore_status encore_encode_patches(const encore_model* model, const encore_image* image,
+                                    const encore_image_options* options, encore_rows** rows,
+                                    size_t* first_patch, size_t* patch_rows,
+                                    size_t* patch_columns) {
+  return encore::internal::CallInC(encore::internal::EncodePatches, model, image, options, rows,
+                                   first_patch, patch_rows, patch_columns);
 }
 
 encore_status encore_encode_multi(const encore_model* model, const encore_text* texts, size_t count,

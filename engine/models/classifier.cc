@@ -17,15 +17,38 @@ namespace {
 
 enum class Task : uint8_t { kUnnamed, kSequenceClassifier, kTokenClassifier, kAnother };
 
-// From class names such as "BertForSequenceClassification", "BertModel", "BertForMaskedLM".
-Task TaskOf(const std::vector<std::string>& architectures) {
+bool OfPictures(const ModelSpec& model) { return model.patches.patch_size != 0; }
+
+// From class names such as "BertForSequenceClassification", "BertModel", "BertForMaskedLM", or of
+// pictures "DeiTForImageClassificationWithTeacher".
+Task TaskOf(const ModelSpec& model) {
+  const bool pictures = OfPictures(model);
   Task task = Task::kUnnamed;
-  for (const std::string& name : architectures) {
-    if (name.ends_with("ForSequenceClassification")) return Task::kSequenceClassifier;
+  for (const std::string& name : model.architectures) {
+    if (pictures ? name.find("ForImageClassification") != std::string::npos
+                 : name.ends_with("ForSequenceClassification")) {
+      return Task::kSequenceClassifier;
+    }
     if (name.ends_with("ForTokenClassification")) return Task::kTokenClassifier;
     if (name.find("For") != std::string::npos) task = Task::kAnother;
   }
   return task;
+}
+
+std::string PictureText(const HeadSpec& spec) {
+  const std::string out(spec.out);
+  switch (spec.of_picture) {
+    case PictureRows::kFirst:
+      break;
+    case PictureRows::kPatches:
+      return out + "(mean of the patches)";
+    case PictureRows::kFirstAndPatches:
+      return out + "(first row, mean of the patches)";
+    case PictureRows::kFirstTwo:
+      return "mean of " + std::string(spec.out_of_first) + "(first row) and " +
+             std::string(spec.out_of_second) + "(second row)";
+  }
+  return out + "(first row)";
 }
 
 // "classifier(tanh(pooler.dense(first token)))".
@@ -44,23 +67,54 @@ std::string HeadText(const HeadSpec& spec, const std::string& dense, bool of_tok
   return spec.temperature == 1 ? inner : inner + " / " + NumberText(spec.temperature);
 }
 
+// The mean of two linear layers' outputs, as one layer of the inputs of both.
+Result<PackedLinear> ReadMeanOfTwo(const HeadSpec& spec, size_t labels, size_t d_model,
+                                   ModelTensors* tensors) {
+  ENCORE_ASSIGN_OR_RETURN(Tensor weight, Tensor::Create(DType::kF32, {labels, 2 * d_model}));
+  ENCORE_ASSIGN_OR_RETURN(Tensor bias, Tensor::Create(DType::kF32, {labels}));
+  const MutableView weights = weight.View<float>();
+  const MutableView biases = bias.View<float>();
+  const FpEnvScope default_modes;
+  size_t column = 0;
+  for (const std::string_view name : {spec.out_of_first, spec.out_of_second}) {
+    ENCORE_ASSIGN_OR_RETURN(const Tensor own,
+                            tensors->Read(std::string(name) + ".weight", Shape(labels, d_model)));
+    ENCORE_ASSIGN_OR_RETURN(const Tensor added,
+                            tensors->Read(std::string(name) + ".bias", Shape(labels)));
+    const ConstView from = own.View<float>();
+    for (size_t r = 0; r < labels; ++r) {
+      for (size_t c = 0; c < d_model; ++c) weights(r, column + c) = from(r, c) / 2;
+      const float half = added.View<float>()(r) / 2;
+      biases(r) = column == 0 ? half : biases(r) + half;
+    }
+    column += d_model;
+  }
+  return PackedLinear::Create(weights, biases);
+}
+
 }  // namespace
 
 Result<Classifier> Classifier::Create(const ModelSpec& model, ModelTensors* tensors,
                                       std::vector<Decision>* decisions) {
   Classifier head;
-  const Task task = TaskOf(model.architectures);
+  const Task task = TaskOf(model);
   // Of a family without such a head the folder is a model without one.
   head.of_tokens_ = task == Task::kTokenClassifier && !model.token_head.out.empty();
   if (task == Task::kTokenClassifier && !head.of_tokens_) return head;
-  const HeadSpec& spec = head.of_tokens_ ? model.token_head : model.head;
+  HeadSpec spec = head.of_tokens_ ? model.token_head : model.head;
   if (spec.out.empty()) {
     if (task != Task::kSequenceClassifier) return head;
-    return Status(
-        ErrorCode::kUnsupported,
-        std::string(kConfigFile) +
-            ": architectures names a sequence classifier; encore does not support that of " +
-            model.model_type + (spec.none.empty() ? "" : ": " + std::string(spec.none)));
+    return Status(ErrorCode::kUnsupported,
+                  std::string(kConfigFile) + ": architectures names a " +
+                      (OfPictures(model) ? "classifier of pictures" : "sequence classifier") +
+                      "; encore does not support that of " + model.model_type +
+                      (spec.none.empty() ? "" : ": " + std::string(spec.none)));
+  }
+  const bool of_two = !spec.out_of_second.empty() &&
+                      tensors->Find(std::string(spec.out_of_second) + ".weight") != nullptr;
+  if (of_two) {
+    spec.out = spec.out_of_first;
+    spec.of_picture = PictureRows::kFirstTwo;
   }
   const std::string dense =
       spec.dense_in_base ? tensors->Base(spec.dense) : std::string(spec.dense);
@@ -71,15 +125,16 @@ Result<Classifier> Classifier::Create(const ModelSpec& model, ModelTensors* tens
   if (task == Task::kAnother || (task == Task::kUnnamed && !there)) return head;
   if (!model.labels.ok()) return model.labels.status();
   const size_t d_model = model.encoder.d_model;
+  const size_t width = spec.of_picture == PictureRows::kFirstAndPatches ? 2 * d_model : d_model;
   std::vector<std::string> labels = *model.labels;
   if (labels.empty()) {  // then the tensor says how many there are
     const bool fits = last != nullptr && last->shape.rank() == 2 && last->shape[0] != 0 &&
-                      last->shape[1] == d_model;
+                      last->shape[1] == width;
     if (!fits) {
       return InvalidArgument(tensors->files().name() + ": tensor " + Quoted(out + ".weight") +
                              ": found " +
                              (last == nullptr ? "none" : "shape " + last->shape.ToString()) +
-                             "; wanted [labels, " + std::to_string(d_model) + "]");
+                             "; wanted [labels, " + std::to_string(width) + "]");
     }
     for (size_t i = 0; i < last->shape[0]; ++i) labels.push_back("LABEL_" + std::to_string(i));
   }
@@ -94,17 +149,20 @@ Result<Classifier> Classifier::Create(const ModelSpec& model, ModelTensors* tens
                             tensors->ReadLinear(dense, d_model, d_model, spec.dense_bias));
   }
   ENCORE_ASSIGN_OR_RETURN(head.out_,
-                          tensors->ReadLinear(out, labels.size(), d_model, spec.out_bias));
+                          of_two ? ReadMeanOfTwo(spec, labels.size(), d_model, tensors)
+                                 : tensors->ReadLinear(out, labels.size(), width, spec.out_bias));
   if (!spec.norm.empty()) {
     ENCORE_ASSIGN_OR_RETURN(head.norm_, tensors->ReadNorm(std::string(spec.norm), d_model,
                                                           spec.norm_epsilon, spec.norm_bias));
   }
   const size_t count = labels.size();
   head.labels_ = std::move(labels);
-  decisions->push_back({"head",
-                        std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
-                            HeadText(spec, dense, head.of_tokens_) + std::string(spec.note),
-                        tensors->files().name()});
+  decisions->push_back(
+      {"head",
+       std::to_string(count) + (count == 1 ? " label: " : " labels: ") +
+           (OfPictures(model) ? PictureText(spec) : HeadText(spec, dense, head.of_tokens_)) +
+           std::string(spec.note),
+       tensors->files().name()});
   return head;
 }
 

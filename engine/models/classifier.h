@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The head of a sequence classifier: two linear layers on one vector of a sequence's hidden states.
-// And that of a classifier of tokens: mostly one, on each hidden state.
+// The head of a classifier of sequences, or of pictures: linear layers on one vector of the hidden
+// states. And that of a classifier of tokens: mostly one, on each hidden state.
 
 #ifndef ENCORE_ENGINE_MODELS_CLASSIFIER_H_
 #define ENCORE_ENGINE_MODELS_CLASSIFIER_H_
@@ -36,8 +36,8 @@ class Classifier {
  public:
   Classifier() = default;
   // None where the folder has none: `architectures` names another task, or names none and a
-  // tensor is missing. Where it names a classifier of sequences or of tokens, all tensors must be
-  // there. kUnsupported if encore does not support the family's head.
+  // tensor is missing. Where it names a classifier of sequences, tokens or pictures, all tensors
+  // must be there. kUnsupported if encore does not support the family's head.
   static Result<Classifier> Create(const ModelSpec& spec, ModelTensors* tensors,
                                    std::vector<Decision>* decisions);
 
@@ -50,6 +50,9 @@ class Classifier {
   bool of_tokens() const { return of_tokens_; }
   OutputRows rows() const { return spec_.rows; }
   bool mean_of_logits() const { return spec_.mean_of_logits; }
+  PictureRows of_picture() const { return spec_.of_picture; }
+  // Columns of what the head reads, where there is one.
+  size_t width() const { return (dense_ ? dense_ : out_)->in_features(); }
   // As TextModel's head_rows and head_place.
   OutputRows RowsOf(const TokenBatch& batch) const;
   size_t PlaceOf(std::span<const int32_t> ids) const;

@@ -217,6 +217,14 @@ constexpr EmbeddingSpec WordsAlone(std::string_view word, std::string_view alias
           .position_rule = PositionRule::kNone};
 }
 
+// What the head of a classifier of pictures reads of the last states.
+enum class PictureRows : uint8_t {
+  kFirst,
+  kPatches,          // their mean
+  kFirstAndPatches,  // the first row, and behind it the patches' mean
+  kFirstTwo,         // one behind the other
+};
+
 // logits = out(norm(activation(dense(x)))), x being one vector of each sequence's hidden states, or
 // the hidden state of each token. Without `dense`: out(x).
 struct HeadSpec {
@@ -236,6 +244,10 @@ struct HeadSpec {
   double temperature = 1;       // logits are divided by it
   std::string_view note = {};   // for Describe(), behind what is computed
   std::string_view none = {};   // without `out`: why encore has none, where there is a reason
+  // Of pictures, in place of `rows`.
+  PictureRows of_picture = PictureRows::kFirst;
+  // In files that have both: one's logits of the first row, the other's of the second, their mean.
+  std::string_view out_of_first = {}, out_of_second = {};
 };
 
 // The head of a masked language model: logits = decoder(norm(activation(dense(x)))). decoder is a

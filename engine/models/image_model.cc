@@ -11,6 +11,18 @@
 #include "engine/models/table_memory.h"
 
 namespace encore::inline v0_1::internal {
+namespace {
+
+// A tensor of one number, or nothing where the file has none.
+Result<std::optional<float>> ReadNumber(std::string_view name, ModelTensors* tensors) {
+  const SafetensorsEntry* const entry = tensors->Find(name);
+  if (entry == nullptr) return std::optional<float>();
+  const bool scalar = entry->shape.rank() == 0;
+  ENCORE_ASSIGN_OR_RETURN(const Tensor value, tensors->Read(name, scalar ? Shape() : Shape(1)));
+  return std::optional(*static_cast<const float*>(value.data()));
+}
+
+}  // namespace
 
 Status ImageModel::ReadPooling(const ModelSpec& spec, ModelTensors* tensors,
                                std::vector<Decision>* decisions) {
@@ -40,7 +52,8 @@ Status ImageModel::ReadPooling(const ModelSpec& spec, ModelTensors* tensors,
     ENCORE_ASSIGN_OR_RETURN(linear_, tensors->ReadLinear(dense, p.dense_width, d_model, true));
     activation_ = p.activation;
     text += ", " + std::string(activation_->text) + "(" + std::string(p.dense) + ")";
-  } else if (!projection.empty() && (has(projection) || !p.may_lack_projection)) {
+  } else if (const bool may_lack = p.may_lack_projection || !head_.labels().empty();
+             !projection.empty() && (has(projection) || !may_lack)) {
     ENCORE_ASSIGN_OR_RETURN(linear_,
                             tensors->ReadLinear(projection, p.projection_width, d_model, false));
     text += ", " + projection;
@@ -72,7 +85,12 @@ Result<ImageModel> ImageModel::Open(const Folder& folder, const OpenOptions& opt
   ENCORE_ASSIGN_OR_RETURN(Encoder encoder, PackLayers({folder, options, files, spec, std::nullopt},
                                                       weights, decisions));
   ImageModel model(std::move(embeddings), std::move(encoder));
+  ENCORE_ASSIGN_OR_RETURN(model.head_, Classifier::Create(spec, &tensors, decisions));
+  model.problem_type_ = spec.problem_type;
   ENCORE_RETURN_IF_ERROR(model.ReadPooling(spec, &tensors, decisions));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<float> scale, ReadNumber("logit_scale", &tensors));
+  ENCORE_ASSIGN_OR_RETURN(const std::optional<float> bias, ReadNumber("logit_bias", &tensors));
+  if (scale) model.text_scale_ = TextScale{*scale, bias};
   NoteUnused(spec, tensors, /*read_later=*/{}, decisions);
   ENCORE_RETURN_IF_ERROR(files.CheckUnchanged());
   return model;
@@ -80,7 +98,7 @@ Result<ImageModel> ImageModel::Open(const Folder& folder, const OpenOptions& opt
 
 size_t ImageModel::packed_bytes() const {
   return embeddings_.packed_bytes() + (encoder_.mapped_bytes() == 0 ? encoder_.packed_bytes() : 0) +
-         PackedBytes(linear_) + (probe_ ? probe_->packed_bytes() : 0);
+         PackedBytes(linear_) + (probe_ ? probe_->packed_bytes() : 0) + head_.packed_bytes();
 }
 
 Status ImageModel::States(std::span<const size_t> starts, MutableView x,

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "encore/encoder.h"
+#include "encore/image_encoder.h"
 #include "encore/status.h"
 #include "encore/text_encoder.h"
 #include "engine/io/folder.h"
+#include "engine/models/classifier.h"
 #include "engine/models/patch_embeddings.h"
 #include "engine/models/probe_pooling.h"
 
@@ -41,6 +43,10 @@ class ImageModel {
   size_t d_model() const { return encoder_.config().d_model; }
   size_t width() const { return width_; }  // of a picture's vector
   const Encoder& encoder() const { return encoder_; }
+  // Without labels: none. It reads rows of States.
+  const Classifier& head() const { return head_; }
+  const Result<ProblemType>& problem_type() const { return problem_type_; }
+  const std::optional<TextScale>& text_scale() const { return text_scale_; }
   size_t packed_bytes() const;
 
   // The last states of all rows, x [pictures tokens(), d_model] in place, of what
@@ -65,6 +71,9 @@ class ImageModel {
   std::optional<PackedLinear> linear_;         // PatchSpec's dense or projection
   const ActivationRow* activation_ = nullptr;  // behind it
   std::optional<ProbePooling> probe_;
+  Classifier head_;
+  Result<ProblemType> problem_type_ = ProblemType::kUnnamed;
+  std::optional<TextScale> text_scale_;
 };
 
 }  // namespace encore::internal

@@ -17,6 +17,7 @@ namespace {
 using W = EncoderLayerWeights;
 
 constexpr SupportedValue kColours[] = {{"num_channels", 3.0}};
+constexpr HeadSpec kPatchesHead = {.out = "classifier", .of_picture = PictureRows::kPatches};
 constexpr AbsentSizes kBaseSizes = {.d_model = 768, .layers = 12, .heads = 12, .d_ff = 3072};
 
 // ---- CLIP and SigLIP. Whole models have the keys in an object of config.json.
@@ -78,6 +79,7 @@ constexpr Family WholeClipVision() {
   Family family = kClipVision;
   family.model_types = "clip";
   family.parts = "vision_config_dict vision_config";
+  family.head = kPatchesHead;
   family.ignored_keys = "projection_dim";
   family.patches.may_lack_projection = false;
   family.configure = nullptr;
@@ -106,6 +108,7 @@ constexpr Family WholeSiglipVision() {
   Family family = SiglipVision();
   family.model_types = "siglip";
   family.parts = "vision_config";
+  family.head = kPatchesHead;
   family.configure_top = ConfigureTopOfSiglipVision;
   return family;
 }
@@ -148,6 +151,7 @@ constexpr Family kVit = {.model_types = "vit",
                                      .patch_size = 16,
                                      .class_token = "embeddings.cls_token",
                                      .dense = "pooler.dense"},
+                         .head = {.out = "classifier"},
                          .configure = ConfigureVit};
 
 // DeiT (Touvron et al. 2020, arXiv:2012.12877): a second token, of distillation.
@@ -158,6 +162,8 @@ constexpr Family Deit() {
   family.harmless_tensors =
       "embeddings.mask_token classifier. cls_classifier. distillation_classifier. decoder.";
   family.patches.second_token = "embeddings.distillation_token";
+  family.head.out_of_first = "cls_classifier";
+  family.head.out_of_second = "distillation_classifier";
   return family;
 }
 
@@ -220,6 +226,7 @@ constexpr Family kDinov2 = {
     .final_norm = "layernorm",
     .embeddings = kVit.embeddings,
     .patches = {.image_size = 224, .patch_size = 14, .class_token = "embeddings.cls_token"},
+    .head = {.out = "classifier", .of_picture = PictureRows::kFirstAndPatches},
     .configure = ConfigureDino};
 
 Status ConfigureRegisters(JsonMembers* config, ModelSpec* spec) {

@@ -46,13 +46,8 @@ Result<const internal::ActivationRow*> ActivationOf(const TextEncoder::Impl& imp
     return Status(ErrorCode::kUnsupported,
                   "the folder's model has no classification head, so it gives no scores");
   }
-  const ScoreActivation wanted = options.activation.value_or(absent);
-  if (wanted == ScoreActivation::kAsCrossEncoder) return impl.as_cross_encoder;
-  if (wanted == ScoreActivation::kAsClassifier) return impl.as_classifier;
-  const NamedActivation* named = FindScoreActivation(wanted);
-  if (named != nullptr) return TorchActivationOf(*named);
-  return InvalidArgument("activation is number " + std::to_string(static_cast<int>(wanted)) +
-                         "; wanted one of the ScoreActivation");
+  return internal::ResolveActivation(options.activation.value_or(absent), impl.as_cross_encoder,
+                                     impl.as_classifier);
 }
 
 // Means of each text's rows: [texts, width].
@@ -197,17 +192,27 @@ Result<ScoreActivation> ScoreActivationFromName(std::string_view name) {
   });
 }
 
+Result<const internal::ActivationRow*> internal::ResolveActivation(
+    ScoreActivation wanted, const Result<const ActivationRow*>& as_cross_encoder,
+    const Result<const ActivationRow*>& as_classifier) {
+  if (wanted == ScoreActivation::kAsCrossEncoder) return as_cross_encoder;
+  if (wanted == ScoreActivation::kAsClassifier) return as_classifier;
+  const NamedActivation* named = FindScoreActivation(wanted);
+  if (named != nullptr) return TorchActivationOf(*named);
+  return InvalidArgument("activation is number " + std::to_string(static_cast<int>(wanted)) +
+                         "; wanted one of the ScoreActivation");
+}
+
 Result<const internal::ActivationRow*> internal::ClassifierActivation(
-    const TextModel& model, const FolderReading& reading) {
-  if (!model.problem_type().ok()) {
-    const Status& status = model.problem_type().status();
-    reading.Note("classes", "only with an activation of the caller's", status.message());
-    return status;
+    const Result<ProblemType>& problem, size_t labels, const FolderReading& reading) {
+  if (!problem.ok()) {
+    reading.Note("classes", "only with an activation of the caller's", problem.status().message());
+    return problem.status();
   }
-  const bool is_one = model.labels().size() == 1;
+  const bool is_one = labels == 1;
   const ActivationRow* activation = nullptr;
   std::string source = std::string(kConfigFile) + ": problem_type";
-  switch (*model.problem_type()) {
+  switch (*problem) {
     case ProblemType::kRegression:
       activation = FindTorchActivation("torch.nn.Identity");
       break;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pictures to vectors: a batch at a time they are processed, computed and finished.
+// Pictures to vectors, or to what a head says of them: a batch at a time they are processed,
+// computed and finished.
 
 #include "encore/image_encoder.h"
 
@@ -25,6 +26,9 @@ struct ImageEncoder::Impl {
   internal::AfterEncoder after;
   std::optional<size_t> truncate_dim = {};
   std::optional<bool> normalize = {};  // OpenOptions'
+  // ScoreActivation::kAsClassifier, where there is a head.
+  Result<const internal::ActivationRow*> as_classifier =
+      internal::FindTorchActivation("torch.nn.Identity");
   std::vector<Decision> decisions = {};
   mutable internal::ScratchPool scratch;
 
@@ -47,6 +51,17 @@ Status CheckNoTextOptions(const OpenOptions& options) {
   if (set == nullptr) return {};
   return InvalidArgument(std::string("found the option ") + set +
                          "; wanted none, as it is one of models of texts");
+}
+
+Status CheckNoVectorOptions(const ImageOptions& options) {
+  if (options.dimensions == 0 && !options.normalize) return {};
+  return InvalidArgument(
+      "found dimensions or normalize; wanted neither, as these are for the vectors of pictures");
+}
+
+Status CheckNoActivation(const ImageOptions& options) {
+  if (!options.activation) return {};
+  return InvalidArgument("found an activation; wanted none, as it is for classes of pictures");
 }
 
 Result<std::shared_ptr<const ImageImpl>> OpenImages(const std::string& path,
@@ -85,6 +100,10 @@ Result<std::shared_ptr<const ImageImpl>> OpenImages(const std::string& path,
                                                 .truncate_dim = sentence.truncate_dim,
                                                 .normalize = options.normalize,
                                                 .scratch = ScratchPool(options.kept_bytes)});
+  if (const Classifier& head = impl->model.head(); !head.labels().empty()) {
+    impl->as_classifier =
+        ClassifierActivation(impl->model.problem_type(), head.labels().size(), reading);
+  }
   impl->decisions = std::move(decisions);
   return std::shared_ptr<const ImageImpl>(std::move(impl));
 }
@@ -141,9 +160,11 @@ size_t MostPictures(const ImageImpl& impl, const ImageOptions& options) {  // of
   return std::max<size_t>(1, tokens / impl.model.tokens());
 }
 
-Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
-                    const EncodeSettings& settings, const ImageOptions& options,
-                    MutableView vectors) {
+// Of all pictures, a batch after the other: take(x, first, scratch) has the encoder's input of
+// those from `first` on.
+template <typename Take>
+Status ForBatches(const ImageImpl& impl, std::span<const ImageView> images,
+                  const ImageOptions& options, const Take& take) {
   CallWatch watch(options);
   watch.Begin(images.size());
   const ScratchOfCall scratch(options.scratch, &impl.scratch);
@@ -151,7 +172,6 @@ Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
   const Executor& executor = options.executor;
   const size_t tokens = impl.model.tokens();
   const size_t most = MostPictures(impl, options);
-  const size_t width = impl.model.width();
   for (size_t begin = 0; begin < images.size(); begin += most) {
     watch.Enter(&CallStats::tokenizing);
     const size_t count = std::min(most, images.size() - begin);
@@ -159,22 +179,94 @@ Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
     ENCORE_ASSIGN_OR_RETURN(
         const MutableView x,
         EmbedBatch(impl, {images.subspan(begin, count), begin}, &watch, scratch.get(), executor));
-    ENCORE_ASSIGN_OR_RETURN(float* const made, scratch->hidden.Get<float>(count * width));
-    ENCORE_RETURN_IF_ERROR(impl.model.Vectors(scratch->starts, x,
-                                              MutableView(made, Shape(count, width)),
-                                              BuffersOf(scratch.get()), executor));
-    watch.Enter(&CallStats::pooling);
-    scratch->order.resize(count);
-    std::iota(scratch->order.begin(), scratch->order.end(), begin);
-    ENCORE_RETURN_IF_ERROR(impl.after.Run({made, scratch->starts, scratch->order}, settings,
-                                          vectors, scratch.get(), executor));
+    ENCORE_RETURN_IF_ERROR(take(x, begin, scratch.get(), &watch));
     watch.AddDone(count, count * tokens);
     if (watch.WantsBytes()) watch.NoteBytes(scratch->size_bytes());
   }
   return {};
 }
 
+Status EncodeImages(const ImageImpl& impl, std::span<const ImageView> images,
+                    const EncodeSettings& settings, const ImageOptions& options,
+                    MutableView vectors) {
+  const size_t width = impl.model.width();
+  const auto take = [&](MutableView x, size_t first, CallScratch* scratch,
+                        CallWatch* watch) -> Status {
+    const size_t count = scratch->starts.size() - 1;
+    ENCORE_ASSIGN_OR_RETURN(float* const made, scratch->hidden.Get<float>(count * width));
+    ENCORE_RETURN_IF_ERROR(impl.model.Vectors(scratch->starts, x,
+                                              MutableView(made, Shape(count, width)),
+                                              BuffersOf(scratch), options.executor));
+    watch->Enter(&CallStats::pooling);
+    scratch->order.resize(count);
+    std::iota(scratch->order.begin(), scratch->order.end(), first);
+    return impl.after.Run({made, scratch->starts, scratch->order}, settings, vectors, scratch,
+                          options.executor);
+  };
+  return ForBatches(impl, images, options, take);
+}
+
+// What the head reads, rows [pictures, Classifier::width()], of the encoder's input.
+Status HeadRows(const ImageImpl& impl, MutableView x, MutableView rows, CallScratch* scratch,
+                const Executor& executor) {
+  const PictureRows wanted = impl.model.head().of_picture();
+  if (wanted == PictureRows::kFirst) {
+    return impl.model.encoder().ForwardRows({.seq_starts = scratch->starts}, OutputRows::kFirst, x,
+                                            rows, scratch->workspace, executor);
+  }
+  ENCORE_RETURN_IF_ERROR(impl.model.States(scratch->starts, x, BuffersOf(scratch), executor));
+  const size_t d_model = impl.model.d_model();
+  const size_t tokens = impl.model.tokens();
+  const size_t before = impl.model.embeddings().rows_before();
+  constexpr PoolingMode kMean[] = {PoolingMode::kMean};
+  std::vector<double> sums(d_model);
+  return RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+    for (size_t i = 0; i < rows.dim(0); ++i) {
+      const float* const states = &x(i * tokens, 0);
+      float* out = &rows(i, 0);
+      if (wanted == PictureRows::kFirstTwo) std::copy_n(states, 2 * d_model, out);
+      if (wanted == PictureRows::kFirstAndPatches) out = std::copy_n(states, d_model, out);
+      if (wanted == PictureRows::kFirstTwo) continue;
+      PoolRows(kMean, states + before * d_model, tokens - before, d_model, sums.data(), out);
+    }
+  });
+}
+
+Result<Tensor> ClassifyImages(const ImageImpl& impl, std::span<const ImageView> images,
+                              const ImageOptions& options) {
+  const Classifier& head = impl.model.head();
+  if (head.labels().empty()) {
+    return Status(ErrorCode::kUnsupported, "the folder's model has no head of a classifier");
+  }
+  ENCORE_RETURN_IF_ERROR(CheckNoVectorOptions(options));
+  const Result<const ActivationRow*> of_texts =
+      InvalidArgument("activation is 'as cross-encoder', which is of texts; wanted another");
+  ENCORE_ASSIGN_OR_RETURN(
+      const ActivationRow* const activation,
+      ResolveActivation(options.activation.value_or(ScoreActivation::kAsClassifier), of_texts,
+                        impl.as_classifier));
+  const size_t labels = head.labels().size();
+  ENCORE_ASSIGN_OR_RETURN(Tensor values, Tensor::Create(DType::kF32, {images.size(), labels}));
+  auto* const all = static_cast<float*>(values.data());
+  const auto take = [&](MutableView x, size_t first, CallScratch* scratch,
+                        CallWatch* watch) -> Status {
+    const size_t count = scratch->starts.size() - 1;
+    ENCORE_ASSIGN_OR_RETURN(float* const read, scratch->hidden.Get<float>(count * head.width()));
+    const MutableView rows(read, Shape(count, head.width()));
+    ENCORE_RETURN_IF_ERROR(HeadRows(impl, x, rows, scratch, options.executor));
+    watch->Enter(&CallStats::pooling);
+    const MutableView logits(all + first * labels, Shape(count, labels));
+    ENCORE_RETURN_IF_ERROR(head.Apply(rows, logits, options.executor));
+    return RunParallel(Executor::Inline(), 1, [&](size_t) {  // under the default rounding
+      for (size_t i = 0; i < count; ++i) activation->apply(&logits(i, 0), labels);
+    });
+  };
+  ENCORE_RETURN_IF_ERROR(ForBatches(impl, images, options, take));
+  return values;
+}
+
 Result<EncodeSettings> SettingsOf(const ImageImpl& impl, const ImageOptions& options) {
+  ENCORE_RETURN_IF_ERROR(CheckNoActivation(options));
   return ResolveSettings(
       impl.after, {options.normalize ? options.normalize : impl.normalize, options.dimensions},
       impl.dimensions());
@@ -183,11 +275,8 @@ Result<EncodeSettings> SettingsOf(const ImageImpl& impl, const ImageOptions& opt
 Result<PatchVectors> EncodePatchesOf(const ImageImpl& impl, const ImageView& image,
                                      const ImageOptions& options) {
   CallWatch watch(options);
-  if (options.dimensions > 0 || options.normalize) {
-    return InvalidArgument(
-        "found dimensions or normalize; wanted neither, as these are for the "
-        "vectors of pictures");
-  }
+  ENCORE_RETURN_IF_ERROR(CheckNoVectorOptions(options));
+  ENCORE_RETURN_IF_ERROR(CheckNoActivation(options));
   watch.Begin(1);
   const ScratchOfCall scratch(options.scratch, &impl.scratch);
   ENCORE_RETURN_IF_ERROR(scratch.status());
@@ -247,6 +336,12 @@ Result<PatchVectors> ImageEncoder::EncodePatches(const ImageView& image,
                            [&] { return internal::EncodePatchesOf(*impl_, image, options); });
 }
 
+Result<Tensor> ImageEncoder::Classify(std::span<const ImageView> images,
+                                      const ImageOptions& options) const {
+  return internal::Guarded("the classes",
+                           [&] { return internal::ClassifyImages(*impl_, images, options); });
+}
+
 Status ImageEncoder::Prepare(size_t max_images, const Executor& executor, Scratch* scratch) const {
   return internal::Guarded("the preparation", [&]() -> Status {
     if (max_images == 0) return InvalidArgument("max_images is 0; wanted at least 1");
@@ -271,6 +366,10 @@ size_t ImageEncoder::d_model() const { return impl_->model.d_model(); }
 size_t ImageEncoder::tokens() const { return impl_->model.tokens(); }
 size_t ImageEncoder::height() const { return impl_->processor.height(); }
 size_t ImageEncoder::width() const { return impl_->processor.width(); }
+const std::vector<std::string>& ImageEncoder::labels() const& {
+  return impl_->model.head().labels();
+}
+std::optional<TextScale> ImageEncoder::text_scale() const { return impl_->model.text_scale(); }
 const Encoder& ImageEncoder::encoder() const& { return impl_->model.encoder(); }
 void ImageEncoder::TrimMemory() const { impl_->scratch.Trim(); }
 ModelMemory ImageEncoder::Memory() const {

@@ -85,9 +85,13 @@ Result<std::optional<PairChatTemplate>> ReadPairChatTemplate(const ModelFolder& 
 Result<std::optional<Expansion>> ReadPadding(const ModelFolder& found, const Tokenizer& tokenizer,
                                              const TextModel& model, const FolderReading& reading);
 
-// ScoreActivation::kAsClassifier of a model with a head.
-Result<const ActivationRow*> ClassifierActivation(const TextModel& model,
+// ScoreActivation::kAsClassifier of a model with a head of so many labels.
+Result<const ActivationRow*> ClassifierActivation(const Result<ProblemType>& problem, size_t labels,
                                                   const FolderReading& reading);
+// Between a head and the values; the folder's own are given.
+Result<const ActivationRow*> ResolveActivation(ScoreActivation wanted,
+                                               const Result<const ActivationRow*>& as_cross_encoder,
+                                               const Result<const ActivationRow*>& as_classifier);
 
 // An error where the folder has no tokenizer.
 Status WantTokenizer(const TextEncoder::Impl& impl);

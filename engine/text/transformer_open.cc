@@ -92,7 +92,8 @@ Status ReadScores(const Opening& opening, TextEncoder::Impl* impl) {
     if (status.code() != ErrorCode::kUnsupported) return status;
     reading.Note("scores", "only with an activation of the caller's", status.message());
   }
-  impl->as_classifier = ClassifierActivation(impl->model, reading);
+  impl->as_classifier =
+      ClassifierActivation(impl->model.problem_type(), impl->model.labels().size(), reading);
   if (!impl->tokenizer.ok()) return {};
   const std::string* prompt =
       config.default_prompt_name ? config.FindPrompt(*config.default_prompt_name) : nullptr;

@@ -45,7 +45,7 @@
 extern "C" {
 #endif
 
-#define ENCORE_C_API_VERSION 9
+#define ENCORE_C_API_VERSION 10
 
 // What functions return. Codes above the last one here may be added.
 typedef int32_t encore_status;
@@ -279,7 +279,8 @@ ENCORE_API encore_status encore_score(const encore_model* model, encore_text que
 // ---- Since version 6: classifiers of texts ------------------------------------------------------
 
 // Labels of the model's head: of a classifier of texts those of encore_classify, of one of tokens
-// those of encore_find_entities. 0 without a head and for NULL.
+// those of encore_find_entities, of one of pictures those of encore_classify_images. 0 without a
+// head and for NULL.
 ENCORE_API size_t encore_label_count(const encore_model* model);
 // The name of a label, ended by a zero, valid as long as the model. NULL for one that is not there.
 ENCORE_API const char* encore_label(const encore_model* model, size_t label);
@@ -395,7 +396,8 @@ typedef struct encore_image {
 // ImageOptions (image_encoder.h).
 typedef struct encore_image_options {
   size_t size;                      // sizeof(encore_image_options)
-  int32_t normalize, reserved;      // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO; 0
+  int32_t normalize;                // ENCORE_AS_FOLDER, ENCORE_YES or ENCORE_NO
+  int32_t activation;               // ENCORE_ACTIVATION_..., of classes alone; since version 10
   size_t dimensions;                // the first so many columns only; 0: encore_dimensions()
   size_t batch_tokens;              // encore_max_length() for each picture; 0: encore's choice
   const encore_call_options* call;  // NULL: the defaults. Its texts are pictures
@@ -405,6 +407,24 @@ typedef struct encore_image_options {
 ENCORE_API encore_status encore_encode_images(const encore_model* model, const encore_image* images,
                                               size_t count, const encore_image_options* options,
                                               float* vectors, size_t capacity);
+
+// ---- Since version 10
+// -----------------------------------------------------------------------------
+
+// values [count, encore_label_count(model)], row-major: what the head says of each picture
+// (ImageEncoder::Classify). options.normalize and options.dimensions are 0.
+ENCORE_API encore_status encore_classify_images(const encore_model* model,
+                                                const encore_image* images, size_t count,
+                                                const encore_image_options* options, float* values,
+                                                size_t capacity);
+
+// The last states of a picture (ImageEncoder::EncodePatches), values [rows, columns]: row
+// *first_patch is that of the first patch, and the others follow from the top, row by row,
+// *patch_rows x *patch_columns in all. Each of the three may be NULL.
+ENCORE_API encore_status encore_encode_patches(const encore_model* model, const encore_image* image,
+                                               const encore_image_options* options,
+                                               encore_rows** rows, size_t* first_patch,
+                                               size_t* patch_rows, size_t* patch_columns);
 
 #ifdef __cplusplus
 }  // extern "C"

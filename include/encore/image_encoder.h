@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ImageEncoder: a Hugging Face model folder as it was downloaded, from pictures to vectors. Part of
-// the library encore::text.
+// ImageEncoder: a Hugging Face model folder as it was downloaded, from pictures to vectors, or to
+// what its classifier says of them. Part of the library encore::text.
 //
 // What transformers computes from the same folder is the reference: the pixels of its processors on
 // Pillow (CLIPImageProcessorPil and its kin), and get_image_features of CLIP and SigLIP or
@@ -45,6 +45,16 @@ struct ImageOptions {
   CallStats* stats = nullptr;
   std::function<void(const CallProgress&)> progress = {};  // as EncodeOptions; texts are pictures
   Scratch* scratch = nullptr;                              // as EncodeOptions
+  // Of Classify alone. Nothing: kAsClassifier. kAsCrossEncoder is of texts.
+  std::optional<ScoreActivation> activation = {};
+};
+
+// How CLIP and SigLIP compare a picture and a text: logit = e^scale * cosine + bias.
+struct TextScale {
+  float scale = 0;
+  // SigLIP's: the logit's sigmoid says how likely the text describes the picture. Without it: of
+  // CLIP, where the softmax of several texts' logits says how likely each does.
+  std::optional<float> bias = {};
 };
 
 // The last states of a picture.
@@ -77,6 +87,10 @@ class ENCORE_API ImageEncoder {
   // transformers' last_hidden_state. `normalize` and `dimensions` must be unset.
   Result<PatchVectors> EncodePatches(const ImageView& image,
                                      const ImageOptions& options = {}) const;
+  // Classifiers: the value of each label, F32 [images, labels]. `normalize` and `dimensions` must
+  // be unset. kUnsupported where the folder has no head.
+  Result<Tensor> Classify(std::span<const ImageView> images,
+                          const ImageOptions& options = {}) const;
 
   // Makes the next call of up to so many pictures as fast as later ones, by computing as many: in
   // `scratch`, or in memory that is kept. kInvalidArgument if kept_bytes is too small. Memory for
@@ -90,6 +104,10 @@ class ENCORE_API ImageEncoder {
   size_t tokens() const;          // rows of a picture in the encoder
   size_t height() const;          // of pictures, once they are processed
   size_t width() const;
+  // Of a classifier, by id; none in other folders.
+  const std::vector<std::string>& labels() const&;
+  const std::vector<std::string>& labels() const&& = delete;
+  std::optional<TextScale> text_scale() const;  // of whole models of texts and pictures
   const Encoder& encoder() const&;
   const Encoder& encoder() const&& = delete;
   void TrimMemory() const;  // gives back what is kept between calls

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -144,14 +145,79 @@ TEST_F(CApiImagesTest, WhatIsWrongIsRefused) {
                 ENCORE_INVALID_ARGUMENT, {"vectors is NULL"});
   EXPECT_EQ(encore_encode_images(model, nullptr, 0, nullptr, nullptr, 0), ENCORE_OK);
   auto options = Sized<encore_image_options>();
-  options.reserved = 1;
+  options.activation = ENCORE_ACTIVATION_SOFTMAX;
   ExpectFailure(Encode(model, images, &vectors, &options), ENCORE_INVALID_ARGUMENT,
-                {"options.reserved is 1"});
+                {"found an activation"});
+  options.activation = 6;
+  ExpectFailure(Encode(model, images, &vectors, &options), ENCORE_INVALID_ARGUMENT,
+                {"options.activation is 6"});
   options = Sized<encore_image_options>();
   options.size = 3;
   ExpectFailure(Encode(model, images, &vectors, &options), ENCORE_INVALID_ARGUMENT,
                 {"options.size is 3", "encore_image_options"});
   ExpectFailure(encore_prepare(model, 0), ENCORE_INVALID_ARGUMENT, {"max_images is 0"});
+}
+
+TEST_F(CApiImagesTest, ClassesAreThoseOfImageEncoder) {
+  const std::string folder = ENCORE_TEST_DATA_DIR "/vision/siglip_labels";
+  const encore_open_options open = ForImages(2);
+  const Model model(folder, &open);
+  const auto encoder = Taken(ImageEncoder::Open(folder));
+  ASSERT_EQ(encore_label_count(model), 3u);
+  EXPECT_STREQ(encore_label(model, 1), "dog");
+  EXPECT_EQ(encore_label(model, 3), nullptr);
+  const std::vector<encore_image> images = Images();
+  std::vector<float> values(images.size() * 3, NAN);
+  auto options = Sized<encore_image_options>();
+  const auto classify = [&](size_t capacity) {
+    return encore_classify_images(model, images.data(), images.size(), &options, values.data(),
+                                  capacity);
+  };
+  for (const std::optional<ScoreActivation> activation :
+       {std::optional<ScoreActivation>(), std::optional(ScoreActivation::kIdentity)}) {
+    options.activation = activation ? ENCORE_ACTIVATION_IDENTITY : ENCORE_ACTIVATION_AS_FOLDER;
+    const Tensor expected = Taken(encoder.Classify(Views(), {.activation = activation}));
+    ASSERT_EQ(classify(values.size()), ENCORE_OK) << encore_last_error();
+    EXPECT_EQ(std::memcmp(values.data(), expected.data(), expected.size_bytes()), 0);
+  }
+  ExpectFailure(classify(values.size() - 1), ENCORE_INVALID_ARGUMENT, {"capacity is 11 floats"});
+  options.normalize = ENCORE_YES;
+  ExpectFailure(classify(values.size()), ENCORE_INVALID_ARGUMENT, {"normalize"});
+  const Model clip(kClip, &open);
+  ExpectFailure(encore_classify_images(clip, images.data(), 1, nullptr, values.data(), 3),
+                ENCORE_UNSUPPORTED, {"no head of a classifier"});
+}
+
+TEST_F(CApiImagesTest, PatchesAreThoseOfImageEncoder) {
+  const std::string folder = ENCORE_TEST_DATA_DIR "/vision/dinov2_registers";
+  const encore_open_options open = ForImages();
+  const Model model(folder, &open);
+  const PatchVectors expected = Taken(Taken(ImageEncoder::Open(folder)).EncodePatches(Views()[0]));
+  const encore_image image = Images()[0];
+  encore_rows* rows = nullptr;
+  size_t first = 0, down = 0, across = 0;
+  ASSERT_EQ(encore_encode_patches(model, &image, nullptr, &rows, &first, &down, &across), ENCORE_OK)
+      << encore_last_error();
+  EXPECT_EQ(first, expected.first_patch);
+  EXPECT_EQ(down, expected.rows);
+  EXPECT_EQ(across, expected.columns);
+  ASSERT_EQ(rows->texts, 1u);
+  ASSERT_EQ(rows->starts[1], first + down * across);
+  ASSERT_EQ(rows->starts[1] * rows->columns * sizeof(float), expected.vectors.size_bytes());
+  EXPECT_EQ(std::memcmp(rows->values, expected.vectors.data(), expected.vectors.size_bytes()), 0);
+  encore_rows_free(rows);
+  ASSERT_EQ(encore_encode_patches(model, &image, nullptr, &rows, nullptr, nullptr, nullptr),
+            ENCORE_OK);
+  encore_rows_free(rows);
+  ExpectFailure(encore_encode_patches(model, nullptr, nullptr, &rows, &first, &down, &across),
+                ENCORE_INVALID_ARGUMENT, {"image is NULL"});
+  EXPECT_EQ(rows, nullptr);
+  ExpectFailure(encore_encode_patches(model, &image, nullptr, nullptr, &first, &down, &across),
+                ENCORE_INVALID_ARGUMENT, {"rows is NULL"});
+  auto options = Sized<encore_image_options>();
+  options.dimensions = 3;
+  ExpectFailure(encore_encode_patches(model, &image, &options, &rows, &first, &down, &across),
+                ENCORE_INVALID_ARGUMENT, {"dimensions"});
 }
 
 TEST_F(CApiImagesTest, KindsAreToldApart) {

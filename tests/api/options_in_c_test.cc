@@ -96,6 +96,7 @@ const std::vector<std::pair<std::string, Places>>& AllPlaces() {
         {"normalize", "encore_image_options.normalize"},
         {"dimensions", "encore_image_options.dimensions"},
         {"batch_tokens", "encore_image_options.batch_tokens"},
+        {"activation", "encore_image_options.activation"},
         {"stats", "encore_call_options.stats"},
         {"progress", "encore_call_options.progress"},
         {"scratch", "- the model's own memory serves calls in C"}}},

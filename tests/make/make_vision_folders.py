@@ -5,7 +5,9 @@ from them in float64 on the pixels of its processors on Pillow. tests/text/image
 runs encore on them. Needs torch, transformers, torchvision and Pillow, from PyPI.
 
 Every tensor is random, as in make_model_fixtures.py. expected.safetensors has `vectors`, a row for
-each of PICTURES, and `states`, the last ones of the first picture.
+each of PICTURES, and `states`, the last ones of the first picture. Of classifiers it has `logits`
+and `scores` too, which the pipeline makes of them. Folders named zero_shot have tokenizers, and in
+zero_shot.json the scores of the pipeline "zero-shot-image-classification".
 
   tests/make/make_vision_folders.py [FOLDER [NAME ...]]   default: all of tests/data/vision
 """
@@ -39,6 +41,9 @@ PICTURES = [(1, 30, 91, 3), (4, 80, 21, 3), (3, 2, 3, 3), (6, 301, 257, 3), (9, 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 32,
          "patch_size": 8}
 INNER = {**SIZES, "intermediate_size": 37}
+FEW = {**SIZES, "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+SMALL = {**INNER, **FEW}
+NAMES = ["a cat", "dog", "LABEL_2"]
 TEXT = {"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1,
         "vocab_size": 8, "max_position_embeddings": 8, "bos_token_id": 1, "eos_token_id": 2,
         "pad_token_id": 0}
@@ -55,7 +60,9 @@ class Case:
     settings: dict = field(default_factory=dict)  # of the processor
     dtype: torch.dtype = torch.float16
     whole: bool = False  # with a text side
-    reference: str = ""  # the class that computes, where it is another
+    reference: str = ""  # the class that computes vectors, where it is another
+    labels: list = field(default_factory=list)  # of a classifier; none: transformers' two
+    problem: str = None
     publish: Callable = None  # makes the folder what published ones are
 
 
@@ -108,31 +115,50 @@ CASES = [
     Case("dinov2_registers_up", "Dinov2WithRegistersModel", "Bit",
          {**SIZES, "use_swiglu_ffn": True, "qkv_bias": False, "mlp_ratio": 3},
          {"size": {"shortest_edge": 50}, "crop_size": {"height": 48, "width": 56}}),
+    Case("deit_labels", "DeiTForImageClassification", "DeiT", SMALL, {**CROPPED, **SQUARE},
+         reference="DeiTModel", labels=NAMES, problem="multi_label_classification"),
+    Case("dinov2_labels", "Dinov2WithRegistersForImageClassification", "Bit",
+         {**FEW, "num_register_tokens": 3, "image_size": 24}, CROPPED,
+         reference="Dinov2WithRegistersModel", labels=NAMES[:1]),
+    Case("siglip_labels", "SiglipForImageClassification", "Siglip", SMALL, SQUARE, whole=True,
+         reference="SiglipVisionModel", labels=NAMES, problem="single_label_classification"),
+    Case("clip_labels", "CLIPForImageClassification", "CLIP", SMALL, CROPPED, whole=True,
+         reference="CLIPVisionModel", labels=NAMES, problem="regression"),
 ]
+# Of tests/data/sentences, whose tokenizers zero-shot folders have, and the processors.
+ZERO_SHOT = {"clip": ("CLIP", {"size": {"shortest_edge": 9},
+                               "crop_size": {"height": 8, "width": 8}}),
+             "siglip": ("Siglip", {"size": {"height": 8, "width": 8}})}
+CANDIDATES = ["a cat", "boats", "tea", "x"]
+TEMPLATE = "so {}!"  # short: the models have few positions
 
 
 def build(case):
     kind = getattr(transformers, case.kind)
+    top = {"problem_type": case.problem} if case.problem else {}
+    if case.labels:
+        top["id2label"] = dict(enumerate(case.labels))
     if not case.whole:
-        return kind(kind.config_class(**case.sizes)).eval()
+        return kind(kind.config_class(**case.sizes, **top)).eval()
     if "CLIP" in case.kind:
-        top, text = {"projection_dim": case.sizes["projection_dim"]}, TEXT
+        top["projection_dim"], text = case.sizes.get("projection_dim", 24), TEXT
     else:  # SigLIP's base has the same layers on both sides
-        top, text = {}, {**TEXT, **{key: INNER[key] for key in TEXT if key in INNER}}
+        text = {**TEXT, **{key: case.sizes[key] for key in TEXT if key in case.sizes}}
     return kind(kind.config_class(text_config=text, vision_config=case.sizes, **top)).eval()
 
 
 def run(model, case, pixels):
-    """The vectors and the last states. Classifiers have no pooler: the first row counts."""
+    """The vectors, the last states and a classifier's logits. Those of ViT and its kin have no
+    pooler: the first row counts."""
     base = model
     more = {}
     if not case.kind.startswith("Dinov2"):
         more["interpolate_pos_encoding"] = True
-    if case.whole:
+    if case.whole and not case.reference:
         out = model.get_image_features(pixel_values=pixels, **more)
     else:
         if case.reference:
-            base = getattr(model, model.base_model_prefix)
+            base = getattr(model, "vision_model" if case.whole else model.base_model_prefix)
         out = base(pixel_values=pixels, **more)
     vectors = getattr(out, "image_embeds", None)
     if vectors is None:
@@ -141,7 +167,60 @@ def run(model, case, pixels):
         vectors = out.last_hidden_state[:, 0]
     if case.publish is sentence_folder:
         vectors = torch.nn.functional.normalize(vectors, dim=-1)
-    return vectors.double().numpy(), out.last_hidden_state.double().numpy()
+    logits = model(pixel_values=pixels, **more).logits.double() if case.reference else None
+    return vectors.double().numpy(), out.last_hidden_state.double().numpy(), logits
+
+
+def scores_of(model, logits):
+    """What the pipeline makes of each picture's logits, in the labels' order."""
+    pipeline = object.__new__(transformers.ImageClassificationPipeline)
+    pipeline.model = model
+    rows = []
+    for row in logits:
+        found = pipeline.postprocess({"logits": row[None]}, top_k=len(row))
+        by_label = {one["label"]: one["score"] for one in found}
+        rows.append([by_label[model.config.id2label[i]] for i in range(len(row))])
+    return np.array(rows)
+
+
+def zero_shot(root, data):
+    """Folders with tokenizers, and zero_shot.json in each: the pipeline's scores of PICTURES in
+    float64."""
+    for name, (kind, settings) in ZERO_SHOT.items():
+        folder, source = root / f"{name}_zero_shot", data / "sentences" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        if (source / "0_CLIPModel").is_dir():
+            source = source / "0_CLIPModel"
+        config = transformers.AutoConfig.from_pretrained(source)
+        if name == "siglip":  # its sides have other widths
+            config.vision_config.hidden_size = config.text_config.hidden_size
+        model = transformers.AutoModel.from_config(config).eval()
+        randomise(model, np.random.RandomState(zlib.crc32(folder.name.encode())), torch.float16)
+        with torch.no_grad():
+            model.logit_scale.fill_(2.625)
+        processor = getattr(transformers, kind + "ImageProcessorPil")(**settings)
+        pipeline = transformers.pipeline(
+            "zero-shot-image-classification", model=model.double(), image_processor=processor,
+            tokenizer=transformers.AutoTokenizer.from_pretrained(source), device="cpu")
+        length = {}
+        if name == "siglip":
+            length["max_length"] = config.text_config.max_position_embeddings
+        scores = []
+        for one in PICTURES:
+            inputs = pipeline.preprocess(convert_to_rgb(pillow_image(picture(*one))), CANDIDATES,
+                                         TEMPLATE, tokenizer_kwargs=length)
+            by_label = {row["label"]: row["score"]
+                        for row in pipeline.postprocess(pipeline.forward(inputs))}
+            scores.append([by_label[label] for label in CANDIDATES])
+        model.half().save_pretrained(folder)
+        processor.save_pretrained(folder)
+        (folder / "model.safetensors").chmod(0o644)
+        for file in source.iterdir():
+            if file.name.startswith(("spiece", "token", "vocab", "merges", "special")):
+                shutil.copy(file, folder)
+        expected = {"candidate_labels": CANDIDATES, "hypothesis_template": TEMPLATE,
+                    "scores": scores}
+        (folder / "zero_shot.json").write_text(json.dumps(expected, indent=1) + "\n")
 
 
 def process(processor):
@@ -163,20 +242,25 @@ def generate(root, names):
         processor = getattr(transformers, case.processor + "ImageProcessorPil")(**case.settings)
         pixels = process(processor)
         with torch.no_grad():
-            vectors, states = run(model.double(), case, pixels.double())
-            single, _ = run(model.float(), case, pixels)
+            vectors, states, logits = run(model.double(), case, pixels.double())
+            single, *_ = run(model.float(), case, pixels)
         worst = np.abs(single - vectors).max() / np.abs(vectors).max()
         model.to(case.dtype).save_pretrained(folder)
         processor.save_pretrained(folder)
         if case.publish:
             case.publish(folder)
-        save_file({"vectors": np.ascontiguousarray(vectors),
-                   "states": np.ascontiguousarray(states[0])}, folder / "expected.safetensors")
+        expected = {"vectors": vectors, "states": states[0]}
+        if logits is not None:
+            expected |= {"logits": logits.numpy(), "scores": scores_of(model, logits)}
+        save_file({key: np.ascontiguousarray(value) for key, value in expected.items()},
+                  folder / "expected.safetensors")
         for file in folder.rglob("*"):
             if file.is_file():
                 file.chmod(0o644)
         size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
         print(f"{case.name:20} {size:7} bytes, {vectors.shape}, f32 differs by {worst:.1e}")
+    if not names or "zero_shot" in names:
+        zero_shot(root, pathlib.Path(__file__).resolve().parents[1] / "data")
 
 
 if __name__ == "__main__":

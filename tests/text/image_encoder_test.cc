@@ -7,7 +7,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <numeric>
@@ -17,62 +16,20 @@
 #include <vector>
 
 #include "encore/image_encoder.h"
-#include "encore/safetensors.h"
 #include "reference/accuracy.h"
 #include "reference/drawn.h"
 #include "tests/support/compare.h"
-#include "tests/support/drawn_picture.h"
 #include "tests/support/executors.h"
 #include "tests/support/model_folder.h"
 #include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
+#include "tests/text/vision_folders.h"
 
 namespace encore::pictures {
 namespace {
 
 using nlohmann::json;
-
-const std::string kVision = ENCORE_TEST_DATA_DIR "/vision/";
-// Of the largest magnitude.
-constexpr double kTolerance = 2e-6;
-
-// Wide, tall, tiny, large, of the very size, grey, of few colours, with alpha, and turned: as
-// make_vision_folders.py draws them.
-const std::vector<DrawnPicture>& Pictures() {
-  static const auto* const pictures = new std::vector<DrawnPicture>{
-      {1, 30, 91, 3}, {4, 80, 21, 3}, {3, 2, 3, 3},    {6, 301, 257, 3}, {9, 32, 32, 3},
-      {7, 50, 41, 1}, {5, 45, 64, 3}, {10, 37, 33, 4}, {12, 64, 45, 3}};
-  return *pictures;
-}
-
-std::vector<ImageView> Views() {
-  std::vector<ImageView> views;
-  for (const DrawnPicture& picture : Pictures()) views.push_back(picture.View());
-  return views;
-}
-
-std::vector<float> Floats(const Tensor& found) {
-  const auto* data = static_cast<const float*>(found.data());
-  return {data, data + found.size_bytes() / sizeof(float)};
-}
-
-std::vector<float> Floats(const Result<Tensor>& found) {
-  EXPECT_TRUE(found.ok()) << found.status().message();
-  return found.ok() ? Floats(*found) : std::vector<float>();
-}
-
-// Of found against expected, relative to the largest magnitude.
-double LargestDifference(const std::vector<float>& found, const std::vector<double>& expected) {
-  EXPECT_EQ(found.size(), expected.size());
-  double largest = 0;
-  double worst = 0;
-  for (size_t i = 0; i < std::min(found.size(), expected.size()); ++i) {
-    largest = std::max(largest, std::fabs(expected[i]));
-    worst = std::max(worst, std::fabs(static_cast<double>(found[i]) - expected[i]));
-  }
-  return worst / largest;
-}
 
 struct VisionCase {
   const char* folder;
@@ -85,12 +42,7 @@ class ImageEncoders : public testing::TestWithParam<VisionCase> {
   ImageEncoder Open(const OpenOptions& options = {}) const {
     return Taken(ImageEncoder::Open(path(), options));
   }
-  std::vector<double> Expected(const std::string& name) const {
-    const SafetensorsFile file = Taken(SafetensorsFile::Open(path() + "/expected.safetensors"));
-    const Tensor tensor = Taken(file.Read(name));
-    const auto* data = static_cast<const double*>(tensor.data());
-    return {data, data + tensor.size_bytes() / sizeof(double)};
-  }
+  std::vector<double> Expected(const std::string& name) const { return ExpectedOf(path(), name); }
 };
 
 TEST_P(ImageEncoders, GiveWhatTransformersGives) {
@@ -184,21 +136,15 @@ constexpr VisionCase kCases[] = {
     {"dinov2_gated", 0x53f485deb1dda92c},
     {"dinov2_registers", 0x6a9fedacbc688c3f},
     {"dinov2_registers_up", 0xca78ad2011d06ebc},
+    {"deit_labels", 0xa7115b48a80e7d0f},
+    {"dinov2_labels", 0xe0fb5aa04c47a273},
+    {"siglip_labels", 0xce6ef3575fa32f7d},
+    {"clip_labels", 0xee3341be0325fc78},
 };
 INSTANTIATE_TEST_SUITE_P(All, ImageEncoders, testing::ValuesIn(kCases),
                          [](const auto& test) { return std::string(test.param.folder); });
 
 // ---- What is refused, and what is noted.
-
-std::string ErrorOf(const ModelFolder& folder, const OpenOptions& options = {}) {
-  const Result<ImageEncoder> model = ImageEncoder::Open(folder.File(""), options);
-  EXPECT_FALSE(model.ok());
-  return model.ok() ? "" : std::string(model.status().message());
-}
-
-bool Has(const std::string& text, const std::string& word) {
-  return text.find(word) != std::string::npos;
-}
 
 TEST(ImageEncoderFolders, KeysThatChangeTheResultAreRefusedByName) {
   struct Key {

@@ -132,8 +132,9 @@ int main(int argc, char** argv) {
       Send(connection.file, requests[sent++ % requests.size()]);
     }
     timespec pause = {1, 0};
-    if (rate > 0 && next < end) {
-      const auto left = std::chrono::duration_cast<std::chrono::nanoseconds>(next - Clock::now());
+    if (rate > 0 && Clock::now() < end) {
+      const auto left =
+          std::chrono::duration_cast<std::chrono::nanoseconds>(std::min(next, end) - Clock::now());
       pause = {0, std::clamp<long>(static_cast<long>(left.count()), 0, 999999999)};
     }
     if (::ppoll(polled.data(), polled.size(), &pause, nullptr) < 0) Die("ppoll");

@@ -22,10 +22,21 @@ std::chrono::nanoseconds TimeOf(const Work& work, size_t tokens, double share) {
 
 bool IsLong(const Work& work) { return work.all_tokens > work.model->slice_tokens; }
 
+// One thread of a pool, which knows of it, so that long work leaves it a core. Inline() is unknown.
+Executor OneThreadOf(const Executor& executor) {
+  if (executor.kind() != Executor::Kind::kPool) return Executor::Inline();
+  return Executor::Workers(static_cast<internal::WorkerThreads*>(executor.pool()), 1);
+}
+
 bool Mergeable(const Work& a, const Work& b) {
   return a.kind == WorkKind::kEmbed && b.kind == WorkKind::kEmbed && a.model == b.model &&
          a.options == b.options;
 }
+
+// Of the last requests, some 16, those that met others: where they are fewer than this, a request
+// that is alone has all threads. Else another would soon come and share a core with one of them.
+constexpr double kMeetingsOver = 16;
+constexpr double kFewMeetings = 0.25;
 
 double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -67,7 +78,10 @@ std::vector<Status> Compute(const Batch& batch) {
 }  // namespace
 
 Scheduler::Scheduler(const Executor& executor, size_t queue_tokens, Metrics* metrics)
-    : executor_(executor), queue_tokens_(queue_tokens), metrics_(metrics) {
+    : executor_(executor),
+      one_thread_(OneThreadOf(executor)),
+      queue_tokens_(queue_tokens),
+      metrics_(metrics) {
   // One for long work, which leaves its cores to the others. They take none of each other's: where
   // more of them want work than there are cores, the system has two share one, and others idle.
   threads_.emplace_back([this] { Run(/*takes_long=*/true); });
@@ -95,6 +109,8 @@ bool Scheduler::Submit(const std::shared_ptr<Work>& work) {
     work->submitted = Clock::now();
     queued_ += work->all_tokens;
     queued_ns_ += static_cast<double>(work->all_tokens) * work->model->token_ns;
+    const bool met = short_running_ > 0 || !short_.empty();
+    if (!IsLong(*work)) meetings_ += ((met ? 1.0 : 0.0) - meetings_) / kMeetingsOver;
     Insert(work);
     metrics_->SetQueue(queued_);
     is_free = CanTake(IsLong(*work));
@@ -186,8 +202,11 @@ void Scheduler::AddPart(const std::shared_ptr<Work>& work, size_t end, size_t to
 std::unique_ptr<Batch> Scheduler::TakeShort() {
   auto batch = std::make_unique<Batch>();
   const std::shared_ptr<Work> first = short_.front();
-  const size_t free = static_cast<size_t>(executor_.threads()) - short_running_;
-  const size_t most = std::min((short_waiting_ + free - 1) / free, first->model->slice_tokens);
+  // A share for each thread, also those that are at work: they soon come for theirs. A thread that
+  // took all that waits would leave the others idle, and all of it would end late.
+  const auto threads = static_cast<size_t>(executor_.threads());
+  const size_t share = (short_waiting_ + threads - 1) / threads;
+  const size_t most = std::min(share, first->model->slice_tokens);
   for (auto at = short_.begin(); at != short_.end();) {
     const auto here = at++;
     const std::shared_ptr<Work>& work = *here;
@@ -199,8 +218,8 @@ std::unique_ptr<Batch> Scheduler::TakeShort() {
     short_.erase(here);
     if (batch->tokens >= most) break;
   }
-  const bool alone = short_running_ == 0 && short_.empty();
-  batch->executor = alone ? executor_ : Executor::Inline();
+  const bool alone = short_running_ == 0 && short_.empty() && meetings_ < kFewMeetings;
+  batch->executor = alone ? executor_ : one_thread_;
   ++short_running_;
   return batch;
 }

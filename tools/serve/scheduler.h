@@ -7,8 +7,8 @@
 //
 // - Short work is taken in the order of its due time: when it came, and what it costs. Embeddings
 //   of several requests with equal options make one call: bits do not depend on the other texts.
-//   Where short work is alone it has all threads; where more of it waits, each thread takes its
-//   own.
+//   Where short work is alone, and mostly was of late, it has all threads; else each thread takes
+//   its share of what waits.
 // - One slice of long work runs at a time, on all threads, in the background: short work takes its
 //   cores as soon as their present tasks end. A slice is due when half the machine would have
 //   computed it. One that is late runs as short work does, so that long work ends too.
@@ -87,6 +87,7 @@ class Scheduler {
   WorkList Settle(const Batch& batch, const std::vector<Status>& statuses, double seconds);
 
   Executor executor_;
+  Executor one_thread_;
   size_t queue_tokens_;
   Metrics* metrics_;
 
@@ -99,6 +100,7 @@ class Scheduler {
   double queued_ns_ = 0;               // what they take
   size_t short_waiting_ = 0;           // tokens in short_
   size_t short_running_ = 0;           // batches
+  double meetings_ = 0;                // share of late short work that met other short work
   bool stop_ = false;
   std::vector<std::thread> threads_;
 };

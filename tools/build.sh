@@ -15,7 +15,11 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-folder="$1"
+folder="${1:-}"
+if [[ -z "$folder" || "$folder" == -* ]]; then
+  sed -n '4,14s/^# \{0,1\}//p' tools/build.sh >&2
+  exit 2
+fi
 shift
 options=()
 targets=()

@@ -57,9 +57,9 @@ def test_reports_side_by_side(capsys):
     a, b = small("a.json", 1), small("b.json", 2, speed=1.3)
     c = small("c.json", 3, speed=0.4)
     out = printed(capsys, "compare", a, b, c, "--out", "page.html")
-    for words in ("A  a.json", "B against A", "C against A", "faster 1.", "slower 0.4",
+    for words in ("A  a.json", "B against A", "C against A", "faster: 1.", "slower: 0.4",
                   "base_8x128, 12 layers", "30 rows: 30 faster, 0 slower, 0 without a real "
-                  "difference.", "  noise band  verdict", "0.97 to 1.03  faster 1."):
+                  "difference.", "  noise band  verdict", "0.97 to 1.03  faster: 1."):
         assert words in out
     page = pathlib.Path("page.html").read_text()
     assert page.rstrip().endswith("</html>")
@@ -75,8 +75,9 @@ def test_a_report_is_no_different_from_itself(capsys):
 def test_markdown_and_json(capsys):
     a, b = small("a.json", 1), small("b.json", 2, speed=1.3)
     table = printed(capsys, "compare", a, b, "--format", "markdown")
-    assert ("| workload | precision | target | weights | threads | A, median | B, median | "
-            "speed of B over A | noise band | verdict |\n| :--- | :--- | :--- | :--- | "
+    assert ("| workload | precision | target | weights | threads | A, median of slots | "
+            "B, median of slots | speed of B over A | noise band | verdict |\n"
+            "| :--- | :--- | :--- | :--- | "
             "---: | ---: | ---: | ---: | ---: | :--- |\n| ") in table
     found = json.loads(printed(capsys, "compare", a, b, "--format", "json"))
     assert len(found["reports"]) == 2
@@ -122,9 +123,15 @@ def test_unfit_flags_and_files(capsys):
     refused(capsys, ["compare", a, a, "--out", "no/page.html"], "--out", "no/page.html")
     refused(capsys, ["compare", a, a, "--out", "c.docx"], "--out", "c.docx", ".html")
     refused(capsys, ["compare", a, a, "--", "--warm"], "behind --", "reports")
+    refused(capsys, ["compare", "old/encore", "new/encore", "--", "--warm"], "old/encore: no such")
+    assert main(["compare", "true", "false", "--", "--warm"]) == 2
+    assert "true: `bench` wrote no report" in capsys.readouterr().err
+    for option in ("--rounds", "--budget", "--kept"):
+        refused(capsys, ["compare", a, a, option, "3"], f"{option} is for programs")
     refused(capsys, ["compare", a, sys.executable], "1 program", "two programs or none")
     refused(capsys, ["report", a], "--out", "--json")
-    refused(capsys, ["report", a, "--json", "j.json"], "--json", "a report was given")
+    refused(capsys, ["report", a, "--json", "j.json"], "--json is", "a.json was given")
+    refused(capsys, ["report", a, "--out", "r.html", "--quick"], "--quick is", "a.json was given")
     refused(capsys, ["report", "--out", "r.pdf"], "--out", "r.pdf", ".html")
     refused(capsys, ["report", "--out", "r.html", "--encore", "./none"], "./none", "encore command")
     refused(capsys, ["attention", "--out", "a.svg"], "neither")
@@ -150,7 +157,7 @@ def test_what_is_not_installed_is_named():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
     assert done.returncode == 2
-    assert "pip install '.[plots]'" in done.stderr
+    assert "pip install matplotlib jinja2 jsonschema numpy" in done.stderr
 
 
 # ---- The pages of docs/ -------------------------------------------------------------------------

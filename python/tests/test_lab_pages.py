@@ -130,7 +130,7 @@ def test_a_report_has_a_figure_of_each_kind_and_all_rows():
 def test_figures_name_roofs_and_percentiles():
     report = synthetic_report(1)
     svg = lab.roofline(report).as_bytes().decode()
-    for words in ("f32 peak 250 GFLOP/s", "int8 peak 1,000 GOP/s", "memory 22 GB/s",
+    for words in ("f32 (peak 250 GFLOP/s)", "int8 (peak 1,000 GOP/s", "memory 22 GB/s",
                   "speed (GOP/s)", "operations for each byte"):
         assert words in svg
     svg = lab.latency(report).as_bytes().decode()
@@ -160,7 +160,22 @@ def test_every_figure_says_whose_it_is():
             assert words in svg
         assert figure is ratios or "AVX3_ZEN4" in svg
         assert figure is ratios or "2 threads, " in svg or "2 cores, " in svg
-    assert "A: Synthetic 9000, 2026-11-23, encore 0.1.0 (abc123)<" in svg
+    assert "A: Synthetic 9000, AVX3_ZEN4, 2026-11-23, encore 0.1.0 (abc123), g++ 12.2.0" in svg
+    assert "B: Synthetic 9000, " in svg
+    named = lab.ratios(lab.compare([report, busy], ["old/encore", "new/encore"])[0])
+    assert "B: new/encore, Synthetic 9000, " in named.as_bytes().decode()
+
+
+def test_a_cache_is_not_slower_than_memory():
+    report = synthetic_report(1)
+    for roof in report["roofs"]:
+        if roof.get("level") == "L3":
+            roof["bytes_per_s"] = 1e9
+    svg = lab.roofline(report).as_bytes().decode()
+    assert "memory 22 GB/s" in svg and "L3 " not in svg
+    assert "L3 " in lab.roofline(synthetic_report(1)).as_bytes().decode()
+    report["rows"][0]["roof"].update(name="L3 bandwidth", value=1.0, share=1.32)
+    assert "more than the L3 bandwidth that was measured" in lab.report_page(report)
 
 
 def test_disturbed_rows_are_hatched_and_have_their_interval():
@@ -191,8 +206,8 @@ def test_int4_has_a_colour_of_its_own_and_int8s_peak():
                          report[kind] if one.get("precision") == "int8"]
     figure = lab.roofline(report)
     titles = [axes.get_title("left") for axes in figure.axes]
-    assert titles == ["f32 peak 127 GFLOP/s", "bf16 peak 254 GFLOP/s",
-                      "int8: int8 = int4 peak 508 GOP/s", "int4: int8 = int4 peak 508 GOP/s"]
+    assert titles == ["f32 (peak 127 GFLOP/s)", "bf16 (peak 254 GFLOP/s)",
+                      "int8 (peak 508 GOP/s, as of int4)", "int4 (peak 508 GOP/s, as of int8)"]
     for theme in (style.LIGHT, style.DARK):
         colours = theme.series[:len(reports.PRECISIONS)]
         assert len({*colours, theme.muted, theme.grid, theme.ink}) == len(colours) + 3
@@ -380,10 +395,10 @@ def test_a_comparison_has_a_row_for_each_pair():
         assert line[0] == reports.workload_of(row.base)
         assert line[7:9] == [str(row.ratio), str(row.band)]
         assert line[9] == row.verdict_text
-        assert line[9].startswith("faster 1.")
+        assert line[9].startswith("faster: 1.")
     assert "order statistics" in " ".join(cells.words), "the rule is told"
     svg = lab.ratios(pairings[0]).as_bytes().decode()
-    assert svg.count("faster") == 91
+    assert svg.count("faster") == 92  # in the legend, and under the axis
     for verdict in ("slower", "no real difference", "inconclusive", "too few to tell"):
         assert svg.count(verdict) == 1  # in the legend
 

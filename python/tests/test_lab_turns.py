@@ -121,7 +121,7 @@ def test_times_that_contradict_the_ratio_are_told():
     assert any(one.startswith(note) for one in found.notes())
     assert not any(note in one for one in turns.compare_in_turns(rounds[:3]).notes())
     head = comparison.table(found)[0]
-    assert head[5:8] == ["A, median", "B, median", "speed of B over A (by round)"]
+    assert head[5:8] == ["A, median of slots", "B, median of slots", "speed of B over A (by round)"]
 
 
 def test_turning_ends_when_all_is_told():

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 MOST_RUNS = 8  # more than a person compares
 
 REPORT = """\
-Without REPORT, measures all that this machine can do by `encore bench`: every SIMD target,
-precision, one thread and all. With it, shows a report of `encore bench --json` or of
-bench/peers/compare.py.
+Without REPORT, measures all that this machine can do by `encore bench`: every SIMD target and
+precision, on one thread and on all, in some ten minutes (--quick: one). With it, shows a report of
+`encore bench --json` or of bench/peers/compare.py.
 
   python -m pyencore.lab report --out report.html
   python -m pyencore.lab report bench.json --out bench.html --figures pictures --image png
@@ -41,7 +41,7 @@ are compared as well.
 
   python -m pyencore.lab compare before.json after.json --out page.html
   python -m pyencore.lab compare old/bin/encore new/bin/encore -- --workload base_1x128
-  python -m pyencore.lab compare ./encore -- --warm --a --target AVX2 --b --target AVX3
+  python -m pyencore.lab compare ./encore -- --warm --a --target SSE4 --b --target AVX2
   python -m pyencore.lab compare report.json report.json --precision f32,int8
 """
 
@@ -95,7 +95,7 @@ def _parser() -> argparse.ArgumentParser:
                          help="rows of the base in the first, of the others in the second")
     compare.add_argument("--rounds", type=int, metavar="N",
                          help="of two programs in turns, at most [as many as they need]")
-    compare.add_argument("--budget", type=float, default=turns.BUDGET_MINUTES, metavar="MINUTES",
+    compare.add_argument("--budget", type=float, metavar="MINUTES",
                          help=f"for them, at most [{turns.BUDGET_MINUTES:.0f}]")
     compare.add_argument("--kept", metavar="FILE",
                          help="keeps their rounds until all is told; the same command goes on "
@@ -105,7 +105,8 @@ def _parser() -> argparse.ArgumentParser:
 
     table = add("table", "many reports as one table", TABLE, page=False)
     table.add_argument("reports", nargs="+", metavar="REPORT", help="of bench, or a page of it")
-    table.add_argument("--workload", metavar="NAME", help="of a line a CPU [minilm_1x128]")
+    table.add_argument("--workload", metavar="NAME",
+                       help="of a line a CPU [minilm_1x128, or the first that all have]")
     table.add_argument("--format", choices=tables.FORMATS, default="markdown",
                        help="what is printed [markdown]")
 
@@ -166,7 +167,8 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
     if not (args.out or args.figures or args.json):
         raise LabError("found none of --out, --figures and --json, wanted one of them or more")
     if args.report and (args.json or args.quick):
-        raise LabError("--json and --quick are for measuring, and a report was given")
+        raise LabError(f"{'--json' if args.json else '--quick'} is for measuring, and the report "
+                       f"{args.report} was given")
     _want_outputs(args, [args.report])
     kept = f"{args.json or args.out or str(args.figures).rstrip('/')}.kept"
     report = (reports.load(args.report) if args.report else
@@ -214,18 +216,25 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
         raise LabError(f"RUN: found {reports.counted(len(names), 'run')}, wanted 2 to {MOST_RUNS}: "
                        "the base and what is compared with it, or one program with flags behind "
                        "-- --a and --b")
+    for name in names:
+        if not _is_program(name) and not os.path.exists(name):
+            raise LabError(f"{name}: no such file, and no command on the PATH")
     programs = [name for name in names if _is_program(name)]
     if programs and (len(programs) != 2 or len(names) != 2):
         raise LabError(f"found {reports.counted(len(programs), 'program')} among "
                        f"{reports.counted(len(names), 'run')}, wanted two programs or none")
     if rest and not programs:
         raise LabError("flags behind -- are for programs, and reports were given")
+    for option in ("rounds", "budget", "kept"):
+        if getattr(args, option) is not None and not programs:
+            raise LabError(f"--{option} is for programs that run in turns, and reports were given")
+    budget = turns.BUDGET_MINUTES if args.budget is None else args.budget
     precisions = args.precision.split(",") if args.precision else []
     if precisions and len(precisions) != 2:
         raise LabError(f"--precision: found '{args.precision}', wanted two: f32,int8")
-    if (args.rounds is not None and args.rounds < 1) or not args.budget >= 0:
-        raise LabError(f"found --rounds {args.rounds} and --budget {args.budget:g}, wanted 1 round "
-                       "or more, and no negative time")
+    if (args.rounds is not None and args.rounds < 1) or not budget >= 0:
+        raise LabError(f"found --rounds {args.rounds} and --budget {budget:g}, wanted 1 round or "
+                       "more, and no negative time")
     _want_outputs(args, names)
 
     def of_precision(report: Report, i: int) -> Report:
@@ -246,7 +255,7 @@ def _compare(args: argparse.Namespace, rest: Sequence[str]) -> None:
 
         if own:
             names = [" ".join([name, *found]) for name, found in zip(names, flags, strict=True)]
-        turned = turns.until_told(bench, names, args.rounds, args.budget, _tell)
+        turned = turns.until_told(bench, names, args.rounds, budget, _tell)
         pairing = turned.pairing()
         runs, pairings = [pairing.base, pairing.other], [pairing]
     else:
@@ -325,7 +334,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                     "attention": _attention}
         commands[args.command](args, given[at + 1:])
     except ModuleNotFoundError as error:
-        print(f"pyencore.lab: {error.name} is missing: pip install '.[plots]' in a clone of encore",
+        print(f"pyencore.lab: {error.name} is missing. Pages and figures need: pip install "
+              "matplotlib jinja2 jsonschema numpy",
               file=sys.stderr)
         return 2
     except LabError as error:

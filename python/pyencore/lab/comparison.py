@@ -27,8 +27,9 @@ RULE = (
     "wanted the row's cores) and what rows on as many threads moved by while they were measured; "
     "on one machine it then also reaches to the ratio of the two runs' roofs. "
     "A row is faster or slower where its whole interval lies outside its band; otherwise there is "
-    "no real difference (in turns: where the whole interval lies within 3 % of 1), or nothing can "
-    "be told: \"inconclusive\" in turns, and where other work took more than 5 % of either run; "
+    "no real difference (in turns: where the whole interval lies within 3 % of 1, otherwise where "
+    "it reaches to within 5 % of 1), or nothing can be told: \"inconclusive\" in turns, and where "
+    "other work took more than 5 % of either run; "
     "\"too few\" below 6 slots, or below the rounds that such an interval wants (9 for one row, 14 "
     "for 30).")
 
@@ -36,6 +37,7 @@ FASTER, SLOWER, SAME = "faster", "slower", "no real difference"
 INCONCLUSIVE, TOO_FEW = "inconclusive", "too few to tell"
 
 LEAST_NOISE = 0.03
+EQUAL_WITHIN = 0.05  # of 1, an interval reaches to what is called equal
 UNKNOWN_NOISE = 0.05  # where two runs on one machine have no roof in common
 LEVEL = 0.01  # in turns, of any wrong verdict in a comparison
 LEVEL_OF_SLOTS = 0.05  # of an interval; most of what two runs differ by is in the band
@@ -83,14 +85,17 @@ class ComparedRow:
         if self.ratio.high < self.band.low:
             return SLOWER
         within = self.band.same_within
-        told = (not self.band.disturbed if within is None else
-                1 / (1 + within) <= self.ratio.low and self.ratio.high <= 1 + within)
+        if within is None:  # a wide band alone makes no two speeds equal
+            told = (not self.band.disturbed and self.ratio.low <= 1 + EQUAL_WITHIN and
+                    self.ratio.high >= 1 / (1 + EQUAL_WITHIN))
+        else:
+            told = 1 / (1 + within) <= self.ratio.low and self.ratio.high <= 1 + within
         return SAME if told else INCONCLUSIVE
 
     @property
     def verdict_text(self) -> str:
         real = self.verdict in (FASTER, SLOWER)
-        return f"{self.verdict} {self.ratio.value:.2f}x" if real else self.verdict
+        return f"{self.verdict}: {self.ratio.value:.2f} x A's speed" if real else self.verdict
 
     @property
     def precisions(self) -> str:
@@ -115,6 +120,7 @@ class Pairing:
     base_alone: int  # rows that the other report lacks
     other_alone: int
     across_precisions: bool
+    names: tuple[str, str] = ("", "")  # of the files or programs
     rounds: int = 0  # of runs in turns; 0: two runs one after the other
 
     def count(self, verdict: str) -> int:
@@ -130,7 +136,8 @@ class Pairing:
 
     def notes(self) -> list[str]:
         letter, ratio = self.letter, self.peak_ratio
-        peak = "is not in both reports." if ratio is None else f"was {ratio:.2f} of A's."
+        peak = ("was not measured with one target by both, and is not compared." if ratio is None
+                else f"was {ratio:.2f} of A's.")
         notes = [f"{letter} ran on a machine like A's. Its f32 peak on one thread {peak}"
                  if self.same_machine else
                  f"{letter} ran on another machine than A, so ratios are those of machines too. "
@@ -430,7 +437,8 @@ def pair_reports(base: Report, other: Report, letter: str, base_name: str, name:
     rows = [compared(row, partner) for row, partner in pairs]
     paired = {id(row) for pair in pairs for row in pair}
     alone = [sum(id(row) not in paired for row in report["rows"]) for report in (base, other)]
-    return Pairing(letter, base, other, rows, alone[0], alone[1], across_precisions)
+    return Pairing(letter, base, other, rows, alone[0], alone[1], across_precisions,
+                   (base_name, name))
 
 
 def keep_precision(report: Report, precision: str, name: str) -> Report:
@@ -448,8 +456,9 @@ def table(pairing: Pairing) -> list[list[str]]:
     """The lines of a pairing's table, its head first."""
     letter = pairing.letter
     by_round = " (by round)" if pairing.rounds else ""
-    lines = [["workload", "precision", "target", "weights", "threads", "A, median",
-              f"{letter}, median", f"speed of {letter} over A{by_round}", "noise band", "verdict"]]
+    lines = [["workload", "precision", "target", "weights", "threads",
+              *(f"{one}, median of slots" for one in ("A", letter)),
+              f"speed of {letter} over A{by_round}", "noise band", "verdict"]]
     for row in pairing.rows:
         lines.append([reports.workload_of(row.base), row.precisions, row.targets,
                       row.base["weights"], str(row.base["threads"]),

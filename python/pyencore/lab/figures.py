@@ -112,7 +112,7 @@ def _roofline_panel(axes: Axes, rows: Sequence[Row], precision: str,
     unit = reports.operations_of(rows[0])
     peaks = {roof["precision"]: roof["flops_per_s"] * 1e-9 for roof in roofs
              if roof["kind"] == "compute"}
-    read = [roof for roof in roofs if roof["kind"] == "read"]
+    read = _read_in_order([roof for roof in roofs if roof["kind"] == "read"])
     # Precisions that multiply with the same instruction have one line.
     same = {name: peak for name, peak in peaks.items()
             if reports.operations_of({"precision": name}) == unit and
@@ -135,8 +135,9 @@ def _roofline_panel(axes: Axes, rows: Sequence[Row], precision: str,
     places = Places(axes)
     _read_roofs(axes, places, read, top, theme)
     if peak:
-        axes.set_title(f"{precision}: " * (len(same) > 1) + f"{' = '.join(same)} peak "
-                       f"{reports.number(round(peak))} {unit}")
+        others = " and ".join(name for name in same if name != precision)
+        axes.set_title(f"{precision} (peak {reports.number(round(peak))} {unit}"
+                       f"{f', as of {others}' if others else ''})")
         colour = theme.series[reports.PRECISIONS.index(precision)]
         fastest = max((roof["bytes_per_s"] for roof in read), default=0) * 1e-9
         left = max(x_low, peak / fastest) if fastest else x_low
@@ -157,6 +158,12 @@ def _roofline_panel(axes: Axes, rows: Sequence[Row], precision: str,
     for row in rows:
         places.label(_intensity(row), _gflops(row), str(names.index(row["workload"]) + 1),
                      _colour(row, theme))
+
+
+def _read_in_order(roofs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without a cache that was no faster than what is behind it: other work had it."""
+    return [roof for i, roof in enumerate(roofs)
+            if all(roof["bytes_per_s"] > further["bytes_per_s"] for further in roofs[i + 1:])]
 
 
 def _read_roofs(axes: Axes, places: Places, roofs: Sequence[dict[str, Any]], top: float,
@@ -230,7 +237,7 @@ def speed(report: Report, threads: int | None = None, *, theme: Theme) -> Figure
             above += inches[i // 2]
     shown = [row for _, rows in kept for row in rows]
     hatched = Patch(facecolor=theme.ground, edgecolor=theme.muted, hatch="/////",
-                    label="disturbed: p10 to p90 of more than 10 %")
+                    label="disturbed: p10 and p90 more than 10 % apart")
     _precision_legend(body, shown, theme,
                       [_whisker(theme), *([hatched] if any(map(reports.disturbed, shown)) else [])])
     return figure
@@ -280,7 +287,8 @@ def latency(report: Report, threads: int | None = None, *, theme: Theme) -> Figu
     down = math.ceil(len(rows) / columns)
     figure, body = headed_figure(
         WIDTH, 2.35 * down, f"Latency of calls on {reports.threads_text(threads)}",
-        [reports.identity(report, reports.threads_text(threads), reports.best_target(report))])
+        [reports.identity(report, reports.threads_text(threads), reports.best_target(report)),
+         "Axes begin a little below the fastest call and end a little above p99."])
     for i, row in enumerate(rows):
         left, bottom = (i % columns + 0.2) / columns, 1 - (i // columns + 1) / down
         axes = body.add_axes((left, bottom + 0.21 / down, 0.75 / columns, 0.58 / down))
@@ -296,7 +304,7 @@ def _curve(axes: Axes, row: Row, letters: int, theme: Theme) -> None:
     low = times[0]
     high = max((seconds["p99"] or seconds["p90"]) * factor, low * 1.02)
     margin = 0.15 * (high - low)
-    axes.set(xlim=(0, 100), ylim=(low - margin, high + 1.6 * margin))
+    axes.set(xlim=(0, 100), ylim=(max(low - margin, 0), high + 1.6 * margin))
     axes.plot(range(101), times, color=_colour(row, theme), linewidth=1.6)
     axes.text(-0.24, 1.17, reports.shortened(f"{reports.precision_of(row)}  "
                                              f"{reports.workload_of(row)}", letters),
@@ -397,6 +405,24 @@ def scaling(report: Report, *, theme: Theme) -> Figure | None:
 
 # ---- Comparisons --------------------------------------------------------------------------------
 
+def _run_words(name: str, report: Report) -> str:
+    """The file or program, and what two builds of one commit may differ in."""
+    flags = report["machine"].get("flags", "")
+    return reports.shortened(", ".join(filter(None, [
+        name, reports.identity(report, reports.best_target(report)),
+        report["machine"]["compiler"], flags])), 150)
+
+
+def _ratio_ticks(low: float, high: float) -> list[float]:
+    """With one at 1."""
+    if high / low >= 2.5:
+        return [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
+                if low <= tick <= high]
+    step = next(one for one in (0.01, 0.02, 0.05, 0.1, 0.2, 0.5) if (high - low) / one <= 7)
+    return [round(1 + k * step, 2) for k in range(math.ceil((low - 1) / step),
+                                                  math.floor((high - 1) / step) + 1)]
+
+
 @themed
 @explained
 def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
@@ -407,20 +433,19 @@ def ratios(pairing: Pairing, *, theme: Theme) -> Figure:
     total = high_inches + 0.95
     figure, body = headed_figure(
         WIDTH + 0.6, total, f"Ratios of speeds, {pairing.letter} over A",
-        [f"{letter}: {reports.identity(report)}" for letter, report in
-         (("A", pairing.base), (pairing.letter, pairing.other))])
+        [f"{letter}: {_run_words(name * (name != letter), report)}" for letter, name, report in
+         zip(("A", pairing.letter), pairing.names, (pairing.base, pairing.other), strict=True)])
     axes = body.add_axes((0.44, 0.55 / total, 0.34, high_inches / total))
     lows = [min(row.ratio.low, row.band.low) for row in rows]
     highs = [max(row.ratio.high, row.band.high) for row in rows]
     # Both sides seen, and at least a tenth of either.
     low, high = min(min(lows) / 1.02, 0.9), max(max(highs) * 1.02, 1.1)
     axes.set(xscale="log", xlim=(low, high), ylim=(len(rows) - 0.5, -0.5),
-             xlabel=f"speed of {pairing.letter} over A (ratio)")
+             xlabel=f"speed of {pairing.letter} over A (log scale; right of 1 "
+                    f"{pairing.letter} is faster)")
     log_axis(axes.xaxis, low, high)
     if high / low < 10:
-        axes.xaxis.set_major_locator(MaxNLocator(6) if high / low < 2.5 else FixedLocator(
-            [tick for tick in (0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 7, 10)
-             if low <= tick <= high]))
+        axes.xaxis.set_major_locator(FixedLocator(_ratio_ticks(low, high)))
     colours = {comparison.FASTER: theme.series[2], comparison.SLOWER: theme.series[1]}
     marks = {comparison.FASTER: ">", comparison.SLOWER: "<", comparison.INCONCLUSIVE: "D",
              comparison.TOO_FEW: "x"}

@@ -63,6 +63,8 @@ def bench(encore: str, flags: Sequence[str]) -> Report:
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "report.json")
         run([encore, "bench", *flags, "--json", path])
+        if not os.path.exists(path):
+            raise LabError(f"{encore}: `bench` wrote no report; wanted an encore command")
         return reports.load(path)
 
 

@@ -90,8 +90,14 @@ def read_json(source: str | os.PathLike[str], **options: Any) -> Any:
         raise LabError(f"source is {shown(str(source))}; wanted a path without a zero byte")
     try:
         text = pathlib.Path(source).read_text("utf-8")
-        held = text.startswith("<!DOCTYPE html>") and re.search(f'"{HELD}([^"]*)"', text)
+        page = text.startswith("<!DOCTYPE html>")
+        held = page and re.search(f'"{HELD}([^"]*)"', text)
+        if page and not held:
+            raise LabError(f"{clean(str(source))}: a page that holds no report, as those of "
+                           "comparisons and of attention; wanted a report or its page")
         return json.loads(base64.b64decode(held[1]) if held else text, **options)
+    except LabError:
+        raise
     except OSError as error:
         raise LabError(f"{source}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:

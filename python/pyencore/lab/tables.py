@@ -69,7 +69,11 @@ def as_text(found: Sequence[Report], form: str, workload: str | None = None) -> 
         csv.writer(out, lineterminator="\n").writerows([NAMES, *records(found)])
         return out.getvalue()
     columns = ", ".join(f"{name} {kind}" for name, (_, kind) in zip(NAMES, COLUMNS, strict=True))
+    # Rows of a report that is loaded again take the place of the old ones.
+    old = dict.fromkeys((report["created"], report["machine"]["cpu"]) for report in found)
     return f"CREATE TABLE IF NOT EXISTS encore_rows ({columns});\n" + "".join(
+        f"DELETE FROM encore_rows WHERE created = {_sql(reports.clean(created))} AND "
+        f"machine_cpu = {_sql(reports.clean(cpu))};\n" for created, cpu in old) + "".join(
         f"INSERT INTO encore_rows VALUES ({', '.join(map(_sql, line))});\n"
         for line in records(found))
 
@@ -83,7 +87,9 @@ def cpus(found: Sequence[Report], workload: str | None = None) -> list[list[str]
     wanted = [one for one in common if one.rpartition(",")[0] == (workload or USUAL)]
     label = next(iter(wanted or ([] if workload else common)), None)
     if label is None:
-        raise LabError(f"found no workload {reports.clean(workload or '')} that all reports have")
+        have = ", ".join(dict.fromkeys(one.rpartition(",")[0] for one in common)) or "none"
+        raise LabError(f"found no workload {reports.clean(workload or '')} that all reports have; "
+                       f"they have {have} in common")
     lines = [["CPU", "target", "threads", "peak: f32, GFLOP/s", "bf16", "int8, GOP/s",
               "memory, GB/s", f"{label}: f32", "bf16", "int8", "int4", "other work", "measured"]]
     for report, rows in zip(found, chosen, strict=True):

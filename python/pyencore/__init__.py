@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pyencore._cross_encoder import Classifier, CrossEncoder
     from pyencore._encoder import Encoder
     from pyencore._errors import CorruptDataError, UnsupportedError
+    from pyencore._image_classifier import ImageClassifier
     from pyencore._image_encoder import ImageEncoder, PatchVectors
     from pyencore._machine import active_target, compiled_targets, cores
     from pyencore._machine import set_target, supported_targets
@@ -32,6 +33,7 @@ _WHERE = {
     "_cross_encoder": ("Classifier", "CrossEncoder"),
     "_encoder": ("Encoder",),
     "_errors": ("CorruptDataError", "UnsupportedError"),
+    "_image_classifier": ("ImageClassifier",),
     "_image_encoder": ("ImageEncoder", "PatchVectors"),
     "_machine": ("active_target", "compiled_targets", "cores", "set_target", "supported_targets"),
     "_masked_language_model": ("MaskedLanguageModel",),
@@ -47,9 +49,9 @@ _WHERE = {
 
 __all__ = [
     "CallStats", "Classifier", "CorruptDataError", "CrossEncoder", "Encoder", "Encoding",
-    "ImageEncoder", "MaskedLanguageModel", "MultiVectorEncoder", "PatchVectors", "SparseEncoder",
-    "SparseMatrix", "Stop", "StoredVectors", "TextEncoder", "TokenClassifier", "Tokenizer",
-    "UnsupportedError",
+    "ImageClassifier", "ImageEncoder", "MaskedLanguageModel", "MultiVectorEncoder", "PatchVectors",
+    "SparseEncoder", "SparseMatrix", "Stop", "StoredVectors", "TextEncoder", "TokenClassifier",
+    "Tokenizer", "UnsupportedError",
     "__version__", "active_target", "compiled_targets", "cores", "ops", "quantize_embeddings",
     "set_target", "store_vectors", "supported_targets",
 ]

@@ -272,7 +272,7 @@ class Classifier(_Head):
         function_to_apply: str | None = None,
         **options: Any,
     ) -> None:
-        self._function = _function_of(function_to_apply)
+        self._function = function_of(function_to_apply)
         super().__init__(model_name_or_path, **options)
 
     @checked
@@ -329,7 +329,7 @@ class Classifier(_Head):
         """
         if top_k is not None:
             integer("top_k", top_k, 1)
-        function = _function_of(function_to_apply) or self._function or "as classifier"
+        function = function_of(function_to_apply) or self._function or "as classifier"
         single = isinstance(inputs, str)
         listed: Any = [inputs] if single else inputs
         scores = self.predict(
@@ -341,15 +341,19 @@ class Classifier(_Head):
             progress=progress,
             stats=stats,
         )
-        labels = self.labels
-        found = [
-            [
-                {"label": labels[i], "score": float(row[i])}
-                for i in np.argsort(-row, kind="stable")[:top_k]
-            ]
-            for row in scores
-        ]
+        found = labelled(scores, self.labels, top_k)
         return found[0] if single else found
+
+
+def labelled(scores: Floats, labels: list[str], top_k: int | None) -> list[list[dict[str, Any]]]:
+    """Of each row the top_k labels with their scores, the highest first."""
+    return [
+        [
+            {"label": labels[i], "score": float(row[i])}
+            for i in np.argsort(-row, kind="stable")[:top_k]
+        ]
+        for row in scores
+    ]
 
 
 def _listed(inputs: Any) -> list[Any]:
@@ -377,7 +381,7 @@ def _activation_of(activation: ActivationFn | None) -> ActivationFn:
     return activation
 
 
-def _function_of(function: str | None) -> str | None:
+def function_of(function: str | None) -> str | None:
     """The pipeline's names, which it takes in capitals too."""
     name = function.lower() if isinstance(function, str) else function
     if name is not None and name not in ("sigmoid", "softmax", "none"):

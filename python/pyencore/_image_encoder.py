@@ -16,12 +16,12 @@ from pyencore._arguments import FOLDER_NAMES, renamed
 from pyencore._call import Call, CallStats, Progress
 from pyencore._images import decoded, pictures_of, pixels_of
 from pyencore._inputs import checked, integer
-from pyencore._opened import Compute, check_batch_size, check_device
+from pyencore._opened import Compute, Opened, check_batch_size, check_device
 from pyencore._quantize import Precision
 from pyencore._vectors import Vectors, checked_precision, converted
 
 # Pictures that are decoded together.
-_BLOCK = 32
+BLOCK = 32
 
 
 class PatchVectors(NamedTuple):
@@ -34,16 +34,31 @@ class PatchVectors(NamedTuple):
     columns: int
 
 
-class ImageEncoder(Vectors):
+class Pictures(Opened):
+    """A model of pictures."""
+
+    _core_class = _core.ImageModel
+    _organization = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of pictures once they are processed."""
+        return self._core.size
+
+    @checked
+    def prepare(self, max_images: int) -> None:
+        """Makes the next call, of up to so many pictures, as fast as later ones, but for the memory
+        that large ones are resized in."""
+        self._core.prepare(integer("max_images", max_images, 1))
+
+
+class ImageEncoder(Pictures, Vectors):
     """A folder of CLIP, SigLIP, ViT, DINOv2 and the like, or a name on the Hugging Face hub, opened
     for pictures.
 
     The arguments are those of TextEncoder. Vectors of CLIP and SigLIP are in the space of those
     that TextEncoder makes of texts from the same folder.
     """
-
-    _core_class = _core.ImageModel
-    _organization = None
 
     @renamed(**FOLDER_NAMES)
     @checked
@@ -69,17 +84,6 @@ class ImageEncoder(Vectors):
         **others: Any,
     ) -> None:
         self._open(locals())
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Height and width of pictures once they are processed."""
-        return self._core.size
-
-    @checked
-    def prepare(self, max_images: int) -> None:
-        """Makes the next call, of up to so many pictures, as fast as later ones, but for the memory
-        that large ones are resized in."""
-        self._core.prepare(integer("max_images", max_images, 1))
 
     @renamed(inputs="images", sentences="images")
     @checked
@@ -158,6 +162,6 @@ class ImageEncoder(Vectors):
     ) -> NDArray[np.float32]:
         blocks = [
             self._core.encode(block, normalize, width, watch)
-            for block in decoded(name, pictures, batch_size or _BLOCK)
+            for block in decoded(name, pictures, batch_size or BLOCK)
         ]
         return np.concatenate(blocks) if blocks else np.empty((0, width), np.float32)

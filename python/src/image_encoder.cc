@@ -30,6 +30,12 @@ encore::ImageView ImageOf(const Pixels& pixels) {
           .channels = pixels.shape(2)};
 }
 
+std::vector<encore::ImageView> ImagesOf(const std::vector<Pixels>& images) {
+  std::vector<encore::ImageView> views;
+  for (const Pixels& pixels : images) views.push_back(ImageOf(pixels));
+  return views;
+}
+
 class ImageModel : public Opened<encore::ImageEncoder> {
  public:
   using Opened::Opened;
@@ -37,11 +43,20 @@ class ImageModel : public Opened<encore::ImageEncoder> {
   // [images, dimensions].
   Array Encode(const std::vector<Pixels>& images, std::optional<bool> normalize, size_t dimensions,
                Watch* watch) const {
-    std::vector<encore::ImageView> views;
-    for (const Pixels& pixels : images) views.push_back(ImageOf(pixels));
+    const std::vector<encore::ImageView> views = ImagesOf(images);
     encore::ImageOptions options{
         .executor = executor(), .normalize = normalize, .dimensions = dimensions};
     return ArrayOf(Take(Watched(watch, &options, [&] { return model().Encode(views, options); })));
+  }
+
+  // What the head says of them: [images, labels].
+  Array Classify(const std::vector<Pixels>& images, const std::string& activation,
+                 Watch* watch) const {
+    const std::vector<encore::ImageView> views = ImagesOf(images);
+    encore::ImageOptions options{.executor = executor(),
+                                 .activation = Take(encore::ScoreActivationFromName(activation))};
+    return ArrayOf(
+        Take(Watched(watch, &options, [&] { return model().Classify(views, options); })));
   }
 
   // [tokens, d_model], the first patch among them, and rows and columns of patches.
@@ -70,7 +85,17 @@ void BindImageEncoder(nb::module_& module) {
   bound
       .def("encode", &ImageModel::Encode, nb::arg("images"), nb::arg("normalize").none(),
            nb::arg("dimensions"), nb::arg("watch").none())
+      .def("classify", &ImageModel::Classify, nb::arg("images"), nb::arg("activation"),
+           nb::arg("watch").none())
       .def("encode_patches", &ImageModel::EncodePatches, nb::arg("image"), nb::arg("watch").none())
+      .def_prop_ro("labels", [](const ImageModel& model) { return model.model().labels(); })
+      // Scale and bias, which SigLIP has, of whole models; of others None.
+      .def_prop_ro("text_scale",
+                   [](const ImageModel& model) -> std::optional<nb::tuple> {
+                     const std::optional<encore::TextScale> found = model.model().text_scale();
+                     if (!found) return std::nullopt;
+                     return nb::make_tuple(found->scale, found->bias);
+                   })
       .def_prop_ro("max_dimensions",
                    [](const ImageModel& model) { return model.model().max_dimensions(); })
       .def_prop_ro("size", [](const ImageModel& model) {

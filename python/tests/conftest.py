@@ -31,6 +31,7 @@ PAIRS = [(CASES["query"], text) for text in TEXTS]
 FOLDERS = {
     "Classifier": DATA / "text" / "classifier",
     "CrossEncoder": DATA / "text" / "reranker",
+    "ImageClassifier": DATA / "vision" / "siglip_labels",
     "ImageEncoder": DATA / "vision" / "clip",
     "MaskedLanguageModel": DATA / "heads" / "splade_bert",
     "MultiVectorEncoder": DATA / "late" / "own",

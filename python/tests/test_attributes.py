@@ -67,8 +67,8 @@ OF_CLASS = {
     "similarity_fn_name": [*PROMPTED[:3], "ImageEncoder"],
     "default_prompt_name": PROMPTED,
     "prompts": PROMPTED,
-    "max_seq_length": [name for name in FOLDERS if name != "ImageEncoder"],
-    "max_length": [name for name in FOLDERS if name != "ImageEncoder"],
+    "max_seq_length": [name for name in FOLDERS if not name.startswith("Image")],
+    "max_length": [name for name in FOLDERS if not name.startswith("Image")],
     "truncate_dim": ["TextEncoder", "ImageEncoder"],
     "max_active_dims": ["SparseEncoder"],
     "activation_fn": ["CrossEncoder"],
@@ -107,7 +107,8 @@ def test_unknown_and_read_only_attributes(name: str) -> None:
         n for n in dir(type(model)) if isinstance(getattr(type(model), n), property)
     }
     for attribute in ("max_seq_lenght", "truncate_dims", "prompt", "batch_size", "normalize"):
-        one = "truncate_dim" if name == "ImageEncoder" else "max_seq_length"
+        of_pictures = {"ImageEncoder": "truncate_dim", "ImageClassifier": "wanted none to be set"}
+        one = of_pictures.get(name, "max_seq_length")
         with pytest.raises(AttributeError, match=f"no attribute '{attribute}'.*{one}"):
             setattr(model, attribute, 3)
     for attribute in settable - {a for a in VALUES if name in OF_CLASS[a]}:

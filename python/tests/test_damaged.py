@@ -17,6 +17,7 @@ FOLDERS = {
     "Classifier": ["text/classifier"],
     "TokenClassifier": ["heads/ner_bert"],
     "ImageEncoder": ["vision/clip"],
+    "ImageClassifier": ["vision/deit_labels"],
     "SparseEncoder": ["heads/splade_bert", "heads/router", "heads/m3"],
     "MaskedLanguageModel": ["heads/splade_bert"],
     "MultiVectorEncoder": ["late/own", "late/pylate", "late/stanford", "heads/m3"],

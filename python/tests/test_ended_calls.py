@@ -81,6 +81,12 @@ METHODS: dict[str, tuple[Callable[[], Any], Callable[..., Any]]] = {
         lambda: pyencore.ImageEncoder(DATA / "vision" / "clip"),
         lambda model, **options: model.encode(IMAGES, batch_size=7, **options),
     ),
+    "classes of images": (
+        lambda: pyencore.ImageClassifier(DATA / "vision" / "siglip_labels"),
+        lambda model, **options: np.array(
+            [one[0]["score"] for one in model.classify(IMAGES, **options)]
+        ),
+    ),
     "entities": (
         lambda: pyencore.TokenClassifier(DATA / "heads" / "ner_bert"),
         lambda model, **options: np.array(

@@ -40,6 +40,9 @@ CALLS = {
         "m, x = opened('ImageEncoder'), np.zeros((9, 8, 8), np.uint8)",
         "m.encode(list(x), batch_size=4)",
     ),
+    "ImageModel.classify": (
+        "m, x = opened('ImageClassifier'), np.zeros((9, 8, 8), np.uint8)", "m.predict(list(x))"
+    ),
     "ImageModel.encode_patches": (
         "m = opened('ImageEncoder')", "m.encode_patches(np.zeros((8, 8), np.uint8))"
     ),

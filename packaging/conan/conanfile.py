@@ -95,7 +95,7 @@ class EncoreConan(ConanFile):
         CMake(self).install()
 
     def package_info(self):
-        # The package's own encoreConfig.cmake knows what its libraries need.
+        # The installed configuration for CMake knows what the libraries need.
         self.cpp_info.set_property("cmake_find_mode", "none")
         self.cpp_info.builddirs = [os.path.join("lib", "cmake", "encore")]
         self.cpp_info.libs = ["encore_text", "encore"]

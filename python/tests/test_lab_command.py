@@ -183,7 +183,7 @@ def test_every_command_of_the_page(monkeypatch):
     small("before.json", 1)
     small("after.json", 2)
     small("bench.json", 3)
-    for folder in ("old/bin", "new/bin"):
+    for folder in ("old/bin", "new/bin", "build/release/bin", "build/clang/bin"):
         os.makedirs(folder)
         program = pathlib.Path(folder, "encore")
         program.write_text(FAKE)

@@ -131,7 +131,7 @@ def encode(library, model, texts, **options):
 
 
 def run(library):
-    check(library.encore_c_api_version() == 9, "the version of the interface is not 9")
+    check(library.encore_c_api_version() == 10, "the version of the interface is not 10")
     model = ctypes.c_void_p()
     status = library.encore_open(b"no/such/folder", None, ctypes.byref(model))
     check(status == 2 and not model.value, f"a folder that is not there gave status {status}")

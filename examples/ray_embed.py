@@ -15,12 +15,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+import ray
 from pyencore import TextEncoder
 from pyencore.ray import embed_parquet
 
 
 def main(folder: str, file: str, query: str) -> None:
     lines = Path(file).read_text(encoding="utf-8").splitlines()
+    ray.init(log_to_driver=False)  # Ray's own lines would stand among the results
     with tempfile.TemporaryDirectory() as shared:
         texts, vectors = f"{shared}/texts.parquet", f"{shared}/vectors"
         pq.write_table(pa.table({"id": range(len(lines)), "text": lines}), texts)

@@ -28,7 +28,7 @@ endfunction()
 
 # A minute's worth: all but the tests that take more than two seconds.
 encore_label(quick base kernels ops platform io nn images tokenizer models text contract api process
-                   fuzz support cli
+                   fuzz support serve cli
   EXCEPT kernels/gemm_tile kernels/gemm_types_tile ops/attention_window nn/encoder_switches
          nn/encoder_workspace nn/packed_cache_damage tokenizer/tokenizer_growth
          contract/contract_property contract/encoder_contract contract/encoder_plans
@@ -46,7 +46,7 @@ encore_label(numeric kernels ops nn contract api/moved_from process
          kernels/conversion kernels/exhaustive)
 
 # What starts threads, by itself or through what takes an executor, for the thread sanitizer.
-encore_label(threads platform contract process api/c_api
+encore_label(threads platform contract process serve api/c_api
                      ops/attention ops/attention_bits ops/gemm ops/gemm_types ops/matmul
                      ops/multi_head_attention ops/packed_linear
                      nn/encoder_amx_bf16 nn/encoder_many_rows nn/encoder_precision nn/encoder_rows

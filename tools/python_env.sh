@@ -16,6 +16,7 @@
 # with one sentence on stderr, so that callers leave out what needs it and say so; 2 bad usage.
 
 set -euo pipefail
+[[ "${1:-}" != --help ]] || exec sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly base=.deps/venv
@@ -44,7 +45,8 @@ install() {
   local venv="$1" made_by="$2" package
   local -a missing=()
   for package in "${@:3}"; do
-    grep -qxF "$package" "$venv/installed.txt" 2>/dev/null || missing+=("$package")
+    [[ " ${missing[*]} " == *" $package "* ]] ||
+      grep -qxF "$package" "$venv/installed.txt" 2>/dev/null || missing+=("$package")
   done
   [[ ${#missing[@]} -gt 0 ]] || return 0
   printf 'python_env: installing %s into %s\n' "${missing[*]}" "$venv"

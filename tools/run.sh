@@ -9,6 +9,7 @@
 #   tools/run.sh attend "The cat sat on the mat"        encore attend ...
 
 set -euo pipefail
+[[ "${1:-}" != --help ]] || exec sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 encore="$here/../build/release/bin/encore"
 

@@ -11,6 +11,7 @@
 #   tools/setup.sh --peers also the headers of ONNX Runtime, for bench/peers/loop_onnx.cc
 
 set -euo pipefail
+[[ "${1:-}" != --help ]] || exec sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly root="$PWD"

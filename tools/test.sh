@@ -8,6 +8,7 @@
 #   tools/test.sh -L quick         a minute's worth
 
 set -euo pipefail
+[[ "${1:-}" != --help ]] || exec sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 
 "$here/setup.sh"

@@ -13,6 +13,7 @@
 # tools of the build cannot be had; else failed.
 
 set -euo pipefail
+[[ "${1:-}" != --help ]] || exec sed -n '4,/^$/s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly venv=build/python-venv
@@ -75,4 +76,4 @@ install --force-reinstall --no-deps build/python-wheels/pyencore-*.whl
 "$venv/bin/encore" --version
 export ENCORE="${ENCORE:-$PWD/$venv/bin/encore}"  # what pyencore.lab runs
 "$venv/bin/python" -m pytest -q -p no:cacheprovider -rs -n "${JOBS:-$(nproc)}" --dist loadfile \
-  python/tests "$@"
+  --no-loadscope-reorder python/tests "$@"

@@ -250,12 +250,14 @@ def opened(job):
     if not peers:
         raise said
     graph = fastest(peers, job["seconds"] * TRY_PART)
+    spin = VARIANTS.get(graph, {}).get("idle_spin")
     detail = getattr(engine, "isa", isa.in_force)(job["max_isa"])
     if len(engine.GRAPHS[job["precision"]]) > 1 and job["adapter"] != "encore":
         detail += f"; {graph}"
     return types.SimpleNamespace(
         calls={"": peers[graph].call}, output=peers[graph].output,
-        about={"version": f"{engine.VERSION}; between calls {engine.WAIT_POLICY}",
+        about={"version": f"{engine.VERSION}; between calls "
+                          + (f"spins for {spin} us" if spin else engine.WAIT_POLICY),
                "detail": detail})
 
 

@@ -83,6 +83,15 @@ class ENCORE_API Executor {
     return executor;
   }
 
+  // At most so many of the same threads, itself among them where a pool counts its callers. Of two
+  // callers of a pool of eight each may take half, and the pool knows of both:
+  //   model.Encode(texts, {.executor = pool.executor().WithAtMost(4)});
+  Executor WithAtMost(int threads) const {
+    Executor executor = *this;
+    executor.threads_ = threads < 1 ? 1 : threads < threads_ ? threads : threads_;
+    return executor;
+  }
+
   // The same threads for calls that end early: once *stop is true with kCancelled, after the
   // deadline with kDeadlineExceeded. Every thread looks before each task, and between the products
   // of a long one, so a call returns when those at hand are done, mostly within 1 ms. What

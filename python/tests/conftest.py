@@ -75,6 +75,11 @@ needs_minilm = pytest.mark.skipif(
 )
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Ray's cluster first: it mostly waits, and other files are run meanwhile."""
+    items.sort(key=lambda item: item.path.name != "test_ray.py")
+
+
 def pytest_report_header() -> list[str]:
     absent = [name for name in ("sentence_transformers", "torch", "tqdm", "ray") if not has(name)]
     absent += [] if MINILM.is_dir() else ["all-MiniLM-L6-v2"]

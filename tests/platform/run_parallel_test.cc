@@ -4,7 +4,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "encore/executor.h"
@@ -29,6 +33,24 @@ TEST(RunParallel, TakesConstCallablesAndFunctions) {
   const auto add = [&sum](size_t i) { sum += i; };
   EXPECT_TRUE(RunParallel(Executor::Inline(), 4, add).ok());
   EXPECT_EQ(sum, 6u);
+}
+
+TEST(RunParallel, OnAtMostSoManyThreads) {
+  for (const auto& [name, executor] : Executors()) {
+    for (const int most : {-1, 0, 1, 2, 1000}) {
+      const Executor part = executor.WithAtMost(most);
+      EXPECT_EQ(part.threads(), std::min(std::max(most, 1), executor.threads())) << name;
+      EXPECT_EQ(part.kind(), executor.kind()) << name;
+      std::mutex mutex;
+      std::set<std::thread::id> ids;
+      const auto note = [&](size_t /*i*/) {
+        const std::lock_guard lock(mutex);
+        ids.insert(std::this_thread::get_id());
+      };
+      EXPECT_TRUE(RunParallel(part, 1000, note).ok()) << name;
+      EXPECT_LE(ids.size(), static_cast<size_t>(part.threads())) << name << ", " << most;
+    }
+  }
 }
 
 TEST(RunParallel, ComputesUnderTheDefaultModes) {

@@ -117,6 +117,7 @@ void Metrics::Count(const RequestRecord& request) {
 
 void Metrics::CountBatch(const Batch& batch) {
   const std::lock_guard lock(mutex_);
+  ++batches_[batch.executor.threads()];
   batch_tokens_.Add(static_cast<double>(batch.tokens));
   batch_requests_.Add(static_cast<double>(batch.parts.size()));
 }
@@ -144,6 +145,11 @@ std::string Metrics::Text(const std::vector<Model>& models) const {
   queue_seconds_.Write("encore_queue_seconds", "Until a request's first slice began.", &out);
   compute_seconds_.Write("encore_compute_seconds", "In the slices of a request.", &out);
   request_tokens_.Write("encore_request_tokens", "Tokens of a request.", &out);
+  Head("encore_batches_total", "counter", "Slices computed, by the threads that they had.", &out);
+  for (const auto& [threads, count] : batches_) {
+    Line("encore_batches_total", "threads=\"" + std::to_string(threads) + "\"",
+         static_cast<double>(count), &out);
+  }
   batch_tokens_.Write("encore_batch_tokens", "Tokens of a slice.", &out);
   batch_requests_.Write("encore_batch_requests", "Requests that share a slice.", &out);
   One("process_resident_memory_bytes", "gauge", "Memory of the process.", ResidentBytes(), &out);

@@ -65,6 +65,7 @@ class Metrics {
   std::atomic<uint64_t> vanished_ = 0;
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, uint64_t> requests_;
+  std::map<int, uint64_t> batches_;  // by threads
   uint64_t texts_ = 0;
   uint64_t tokens_ = 0;
   Histogram request_seconds_;

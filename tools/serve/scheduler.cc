@@ -22,12 +22,6 @@ std::chrono::nanoseconds TimeOf(const Work& work, size_t tokens, double share) {
 
 bool IsLong(const Work& work) { return work.all_tokens > work.model->slice_tokens; }
 
-// One thread of a pool, which knows of it, so that long work leaves it a core. Inline() is unknown.
-Executor OneThreadOf(const Executor& executor) {
-  if (executor.kind() != Executor::Kind::kPool) return Executor::Inline();
-  return Executor::Workers(static_cast<internal::WorkerThreads*>(executor.pool()), 1);
-}
-
 bool Mergeable(const Work& a, const Work& b) {
   return a.kind == WorkKind::kEmbed && b.kind == WorkKind::kEmbed && a.model == b.model &&
          a.options == b.options;
@@ -78,10 +72,7 @@ std::vector<Status> Compute(const Batch& batch) {
 }  // namespace
 
 Scheduler::Scheduler(const Executor& executor, size_t queue_tokens, Metrics* metrics)
-    : executor_(executor),
-      one_thread_(OneThreadOf(executor)),
-      queue_tokens_(queue_tokens),
-      metrics_(metrics) {
+    : executor_(executor), queue_tokens_(queue_tokens), metrics_(metrics) {
   // One for long work, which leaves its cores to the others. They take none of each other's: where
   // more of them want work than there are cores, the system has two share one, and others idle.
   threads_.emplace_back([this] { Run(/*takes_long=*/true); });
@@ -219,7 +210,7 @@ std::unique_ptr<Batch> Scheduler::TakeShort() {
     if (batch->tokens >= most) break;
   }
   const bool alone = short_running_ == 0 && short_.empty() && meetings_ < kFewMeetings;
-  batch->executor = alone ? executor_ : one_thread_;
+  batch->executor = alone ? executor_ : executor_.WithAtMost(1);
   ++short_running_;
   return batch;
 }

@@ -87,7 +87,6 @@ class Scheduler {
   WorkList Settle(const Batch& batch, const std::vector<Status>& statuses, double seconds);
 
   Executor executor_;
-  Executor one_thread_;
   size_t queue_tokens_;
   Metrics* metrics_;
 

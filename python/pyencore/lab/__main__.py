@@ -171,8 +171,13 @@ def _report(args: argparse.Namespace, rest: Sequence[str]) -> None:
                        f"{args.report} was given")
     _want_outputs(args, [args.report])
     kept = f"{args.json or args.out or str(args.figures).rstrip('/')}.kept"
-    report = (reports.load(args.report) if args.report else
-              measure.everything(measure.find_encore(args.encore), args.quick, _tell, kept))
+    try:
+        report = (reports.load(args.report) if args.report else
+                  measure.everything(measure.find_encore(args.encore), args.quick, _tell, kept))
+    except KeyboardInterrupt:
+        _tell(f"the parts that were done are in {kept}; the same command goes on after them"
+              if os.path.exists(kept) else "no part was done, and nothing is kept")
+        raise
     if args.json:
         reports.write(args.json, json.dumps(report, indent=1) + "\n")
     if args.out or args.figures:
@@ -342,8 +347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"pyencore.lab: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        goes_on = "; the same command goes on where it was" if given[:1] == ["report"] else ""
-        print(f"pyencore.lab: interrupted{goes_on}", file=sys.stderr)
+        print("pyencore.lab: interrupted", file=sys.stderr)
         return 130
     return 0
 

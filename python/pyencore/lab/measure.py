@@ -123,6 +123,9 @@ class Kept:
         if self._done and tell:
             tell(f"goes on after what {path} has")
 
+    def has(self, what: Sequence[Any]) -> bool:
+        return tuple(what) in self._done
+
     def value(self, what: Sequence[Any], make: Callable[[], Any]) -> Any:
         """Of this name: from the file, or made and kept. Raises LabError where it cannot be, and
         there is no tell."""
@@ -158,20 +161,22 @@ def everything(encore: str, quick: bool = False, tell: Tell = lambda text: None,
     """The best target runs every workload of `encore bench`, warm and cold, in every precision, on
     one thread and on all; every other target a few of them, warm. quick: the few on the best target
     too, and shorter rows. kept: a file that keeps what is done, for a call that ends early."""
-    parts = []
-    done = Kept(kept, changed(encore))
+    done = Kept(kept, changed(encore), tell)
     bound = hasattr(os, "sched_getaffinity")
     cores = len(os.sched_getaffinity(0)) if bound else os.cpu_count() or 1
     threads = "1" if cores == 1 else f"1,{cores}"
+    wanted = []
     for i, target in enumerate(targets(encore)):
-        few = quick or i > 0
         for precision in PRECISIONS:
-            tell(f"{target}, {precision}")
             flags = ["--target", target, "--precision", precision, "--threads", threads,
                      "--seconds", str(QUICK_SECONDS if quick else SECONDS)]
-            if few:
+            if quick or i > 0:
                 flags += ["--workload", FEW_WORKLOADS, "--warm"]
-            parts.append(done.value(flags, functools.partial(bench, encore, flags)))
+            wanted.append((f"{target}, {precision}", flags))
+    parts = []
+    for i, (name, flags) in enumerate(wanted):
+        tell(f"part {i + 1} of {len(wanted)}: {name}{' (kept)' * done.has(flags)}")
+        parts.append(done.value(flags, functools.partial(bench, encore, flags)))
     return merged(parts)
 
 

@@ -151,8 +151,9 @@ def _head(report: Report) -> Section:
         f"{reports.bytes_text(machine['l2_bytes'])}, L3 {reports.bytes_text(machine['l3_bytes'])}; "
         f"{machine['architecture']}; SIMD targets, best first: {', '.join(machine['targets'])}; "
         f"cores: {machine['cores_text'] or machine['cores']}",
-        f"Measured {report['created']} in {run['seconds']:.0f} s, about "
-        f"{reports.time_text(run['seconds_per_row'])} a row. Threads from: {run['threads_from']}; "
+        f"Measured {report['created']} in {run['seconds']:.0f} s"
+        + (f", about {reports.time_text(run['seconds_per_row'])} a row"
+           if run["seconds_per_row"] else "") + f". Threads from: {run['threads_from']}; "
         f"{run['binding']}",
         "Time of all cores that other processes took: "
         f"{reports.percent_text(noise['busy_percent'])}, other virtual machines: "

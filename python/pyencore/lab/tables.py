@@ -60,7 +60,7 @@ def _sql(value: Any) -> str:
 def as_text(found: Sequence[Report], form: str, workload: str | None = None) -> str:
     """In one of FORMATS; workload: of the line a CPU."""
     if form in ("table", "markdown"):
-        return reports.table_text(cpus(found, workload), range(2, 12), form == "markdown") + "\n"
+        return reports.table_text(cpus(found, workload), range(2, 13), form == "markdown") + "\n"
     if form == "jsonl":
         return "".join(json.dumps(dict(zip(NAMES, line, strict=True))) + "\n"
                        for line in records(found))
@@ -90,7 +90,7 @@ def cpus(found: Sequence[Report], workload: str | None = None) -> list[list[str]
         have = ", ".join(dict.fromkeys(one.rpartition(",")[0] for one in common)) or "none"
         raise LabError(f"found no workload {reports.clean(workload or '')} that all reports have; "
                        f"they have {have} in common")
-    lines = [["CPU", "target", "threads", "peak: f32, GFLOP/s", "bf16", "int8, GOP/s",
+    lines = [["CPU", "target", "threads", "peak: f32, GFLOP/s", "bf16", "int8, GOP/s", "int4",
               "memory, GB/s", f"{label}: f32", "bf16", "int8", "int4", "other work", "measured"]]
     for report, rows in zip(found, chosen, strict=True):
         rows = [row for row in rows if reports.workload_of(row) == label]
@@ -106,8 +106,10 @@ def cpus(found: Sequence[Report], workload: str | None = None) -> list[list[str]
             lines.append([
                 reports.clean(machine["cpu"] + f" ({', '.join(which)})" * bool(which)), best,
                 str(threads), *(reports.number(roofs[name] * 1e-9) if name in roofs else ""
-                                for name in ("f32", "bf16", "int8", "memory")),
+                                for name in ("f32", "bf16", "int8", "int4",
+                                                 "memory")),
                 *(times.get(name, "") for name in ("f32", "bf16", "int8", "int4")),
-                f"{100 * reports.taken_share(report):.0f} %",
+                f"{100 * reports.taken_share(report):.0f} %, drift "
+                f"{report['noise']['peak_drift_percent']:.0f} %",
                 reports.clean(f"{report['created'][:10]}, encore {report['encore']}")])
     return lines

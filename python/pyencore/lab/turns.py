@@ -32,6 +32,7 @@ from .reports import LabError, Report, explained
 NOISE = 0.01         # two builds of one source differ by as much
 SAME_WITHIN = 0.03   # where the interval excludes more, there is no real difference
 BUDGET_MINUTES = 10.0
+INSTANT = 1e-3       # seconds; a round takes longer, and one that is kept less
 
 Bench = Callable[[str], Report]  # of "A" or "B"
 Round = tuple[Report, Report]
@@ -160,20 +161,30 @@ def until_told(bench: Bench, names: Sequence[str], most: int | None, minutes: fl
     """Rounds until every row has a verdict, or so many, or the minutes, are over. Ctrl-C, or a
     program that fails, ends them after the last whole round."""
     turns = Turns(names)
-    start = clock()
+    took: list[float] = []  # without rounds of a run before, which are kept and take no time
+    before = clock()
     try:
         for a, b in rounds_of(bench, tell):
+            now = clock()
+            took, before = took + [now - before] * (now - before >= INSTANT), now
             turns.add(a, b)
-            done = len(turns.rounds)
-            each = (clock() - start) / done
-            if done == 1:
-                least = turns.least_rounds()
-                tell(f"a round takes {each:.0f} s, and a verdict {least} rounds or more: "
-                     f"{least * each / 60:.1f} minutes")
+            done, rows = len(turns.rounds), len(turns.compared())
+            each, total = statistics.mean(took or [0]), sum(took)
+            if len(took) == 1:
+                left = max(turns.least_rounds() - done, 0)
+                tell(f"a round takes {each:.0f} s, and a verdict {left} more or many more: "
+                     f"{left * each / 60:.1f} to {minutes:g} minutes")
             untold = turns.untold()
             if not untold:
                 break
-            if done == most or (done + 1) * each > 60 * minutes:
+            if done % 10 == 0 and took:
+                taken = statistics.median(max(map(reports.taken_share, pair))
+                                          for pair in turns.rounds)
+                tell(f"after {done} rounds, {total / 60:.1f} of {minutes:g} minutes: "
+                     f"{rows - untold} of {reports.counted(rows, 'row')} told"
+                     + (f"; other work takes {100 * taken:.0f} %, which makes it long or vain"
+                        if 100 * taken > reports.MUCH_BUSY else ""))
+            if done == most or total + each > 60 * minutes:
                 tell(f"after {reports.counted(done, 'round')} nothing can be told of "
                      f"{reports.counted(untold, 'row')}; wanted more "
                      f"{'rounds: --rounds' if done == most else 'minutes: --budget'}")

@@ -70,22 +70,22 @@ def test_every_column_is_in_the_schema():
 def test_a_line_for_each_report_and_number_of_threads():
     found = two()
     found[1]["machine"]["hardware"] = {"family": "25", "model": "17"}
-    found[1]["noise"]["busy_percent"] = 31
+    found[1]["noise"] |= {"busy_percent": 31, "peak_drift_percent": 7}
     head, *lines = tables.cpus(found, "base_1x128")
-    assert head[7] == "base_1x128, 1 layer: f32"
+    assert head[8] == "base_1x128, 1 layer: f32"
     assert [line[0] for line in lines] == [reports.clean(HOSTILE)] * 2 + [
         "Synthetic 9000 (family 25, model 17)"]
     row = next(row for row in found[1]["rows"] if row["workload"] == "base_1x128" and
                row["precision"] == "bf16")
-    assert lines[2][1:7] == ["AVX3_ZEN4", "1", "250", "500", "1,000", "22"]
-    assert lines[2][8] == reports.time_text(row["seconds"]["p50"])
+    assert lines[2][1:8] == ["AVX3_ZEN4", "1", "250", "500", "1,000", "", "22"]
+    assert lines[2][9] == reports.time_text(row["seconds"]["p50"])
     for line, threads in zip(lines, (1, 2), strict=False):
         row = next(row for row in found[0]["rows"] if row["workload"] == "base_1x128" and
                    row["precision"] == "f32" and row["threads"] == threads)
-        assert line[7] == reports.time_text(row["seconds"]["p50"])
-    assert lines[2][10:] == ["", "31 %", "2026-11-23, encore 0.1.0"]
+        assert line[8] == reports.time_text(row["seconds"]["p50"])
+    assert lines[2][11:] == ["", "31 %, drift 7 %", "2026-11-23, encore 0.1.0"]
     found[1]["rows"] = [row for row in found[1]["rows"] if row["workload"] != "minilm_1x16"]
-    assert tables.cpus(found)[0][7] == "base_1x16, 1 layer: f32", "the first that all have"
+    assert tables.cpus(found)[0][8] == "base_1x16, 1 layer: f32", "the first that all have"
     with pytest.raises(lab.LabError, match="no workload minilm_1x16 that all.*they have base_1x16"):
         tables.cpus(found, "minilm_1x16")
 

@@ -129,7 +129,8 @@ def test_turning_ends_when_all_is_told():
     done = Machine(2, 0.002, 1.1, calm=True).turns(tell=said.append)
     assert set(verdicts(done)) == {FASTER}
     assert 14 <= len(done.rounds) < 60
-    assert "a round takes 10 s, and a verdict 13 more or many more: 2.2 to 10 minutes" in said
+    assert ("a round takes 10 s, and a verdict 13 more or many more: from 2.2 minutes on; "
+            "--budget ends it after 10") in said
     same = Machine(3, 0.002, calm=True).turns()
     assert set(verdicts(same)) == {SAME}
 
@@ -141,6 +142,20 @@ def test_turning_ends_with_the_budget():
     assert INCONCLUSIVE in verdicts(done)
     assert said[-1].startswith("after 30 rounds nothing can be told of 30 rows")
     assert "--budget" in said[-1]
+    assert "after 20 rounds, 3.3 of 5 minutes: 0 of 30 rows told" in said
+
+
+def test_rounds_that_were_kept_take_no_time():
+    machine, said, now = Machine(4, 0.3), [], [0.0]
+
+    def bench(letter):
+        now[0] += 0 if len(said) <= 2 * 4 else 5  # of the first four rounds
+        return machine.bench(letter)
+
+    found = turns.until_told(bench, "AB", None, 1, said.append, lambda: now[0])
+    assert len(found.rounds) == 4 + 6
+    assert ("a round takes 10 s, and a verdict 9 more or many more: from 1.5 minutes on; "
+            "--budget ends it after 1") in said
 
 
 def test_where_other_work_is_the_band_is_what_a_differs_from_itself_by():
@@ -214,9 +229,15 @@ def test_a_report_that_was_ended_goes_on(why, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(measure, "targets", lambda encore: ["AVX2"])
     command = ["report", "--encore", "/bin/true", "--json", str(tmp_path / "report.json")]
     assert main(command) == (130 if why is KeyboardInterrupt else 2)
+    said = capsys.readouterr().err
+    assert "part 3 of 4: AVX2, int8\n" in said
+    kept = f"the parts that were done are in {tmp_path / 'report.json.kept'}; the same command"
+    assert (kept in said) == (why is KeyboardInterrupt)
     with (tmp_path / "report.json.kept").open("a") as file:
         file.write('[["/bin/true"')  # a line that was cut
     assert main(command) == 0
+    said = capsys.readouterr().err
+    assert "part 2 of 4: AVX2, bf16 (kept)\npart 3 of 4: AVX2, int8\n" in said
     assert len(asked) == 5
     assert asked[2] == asked[3]
     assert [path.name for path in tmp_path.iterdir()] == ["report.json"]

@@ -172,8 +172,8 @@ def until_told(bench: Bench, names: Sequence[str], most: int | None, minutes: fl
             each, total = statistics.mean(took or [0]), sum(took)
             if len(took) == 1:
                 left = max(turns.least_rounds() - done, 0)
-                tell(f"a round takes {each:.0f} s, and a verdict {left} more or many more: "
-                     f"{left * each / 60:.1f} to {minutes:g} minutes")
+                tell(f"a round takes {each:.0f} s, and a verdict {left} more or many more: from "
+                     f"{left * each / 60:.1f} minutes on; --budget ends it after {minutes:g}")
             untold = turns.untold()
             if not untold:
                 break

@@ -93,6 +93,21 @@ GoldenFamily Vit() {
           {.layer_scale = true}};
 }
 
+GoldenFamily Dinov3() {
+  const NormConfig norm{};
+  return {
+      EncoderConfig::Uniform(96, 2,
+                             {.num_heads = 3,
+                              .rotary = RotaryConfig{.theta = 100, .grid = RotaryGrid{5, 21, 25}},
+                              .d_ff = 110,
+                              .activation = Activation::kSilu,
+                              .gate = Gate::kFirstHalf,
+                              .norm_placement = NormPlacement::kPre,
+                              .norm = norm},
+                             norm),
+      {.fused_qkv = false, .fused_first = false, .layer_scale = true}};
+}
+
 GoldenFamily Jina() {
   return {EncoderConfig::Uniform(72, 2,
                                  {.num_heads = 6,

@@ -20,8 +20,9 @@ GoldenFamily ModernBert();  // rotary, a gate, a global layer without a norm and
 GoldenFamily Gemma();       // norms on both sides and of heads, grouped heads, a local layer
 GoldenFamily T5();          // buckets, no scale, RMSNorm
 GoldenFamily Qwen3();       // causal, norms of heads, grouped heads wider than d_model
-GoldenFamily Vit();   // the layers of pictures: kPre, QuickGELU of CLIP, layer scales of DINOv2
-GoldenFamily Jina();  // ALiBi of a number of heads that is no power of two, kPost, a gate
+GoldenFamily Vit();     // the layers of pictures: kPre, QuickGELU of CLIP, layer scales of DINOv2
+GoldenFamily Dinov3();  // rotary on a grid, layer scales, a gate
+GoldenFamily Jina();    // ALiBi of a number of heads that is no power of two, kPost, a gate
 
 }  // namespace encore::reference
 

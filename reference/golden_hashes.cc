@@ -173,6 +173,7 @@ constexpr Computed kComputed[] = {
     {"t5", [] { return HashOfFamily(T5()); }},
     {"qwen3", [] { return HashOfFamily(Qwen3()); }},
     {"jina", [] { return HashOfFamily(Jina()); }},
+    {"dinov3", [] { return HashOfFamily(Dinov3()); }},
     {"bf16 relu post 14",
      [] { return HashOfEncoder(Activation::kRelu, false, 14, Precision::kBF16); }},
     {"bf16 gelu post 64",

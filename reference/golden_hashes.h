@@ -28,6 +28,7 @@ inline constexpr GoldenHash kGoldenHashes[] = {
     {"t5", 0x768b7a6bec44df79},
     {"qwen3", 0x76b0d4eccdf00f79},
     {"jina", 0xa6b7c22bb09c6507},
+    {"dinov3", 0x73b8a8c7c55685c9},
     {"bf16 relu post 14", 0x4187497e136ea4d6},
     {"bf16 gelu post 64", 0x781d468489d8cfb8},
     {"bf16 silu pre 72", 0xd92e13581398c097},

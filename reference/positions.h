@@ -9,20 +9,47 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <numbers>
 #include <vector>
 
 #include "encore/layer.h"
 
 namespace encore::reference {
 
-// theta^(-2 i / size), where none are given.
+// theta^(-2 i / size), where none are given; with a grid those of half the size, twice.
 inline std::vector<double> InverseFrequencies(const RotaryConfig& rotary, size_t head_size) {
   if (!rotary.inverse_frequencies.empty()) return rotary.inverse_frequencies;
   const double size = static_cast<double>(rotary.size != 0 ? rotary.size : head_size);
   std::vector<double> frequencies;
+  if (rotary.grid) {
+    for (double i = 0; 2 * i < size; ++i) {
+      const double in_half = 4 * i < size ? i : i - size / 4;
+      frequencies.push_back(std::pow(rotary.theta, -in_half / (size / 4)));
+    }
+    return frequencies;
+  }
   for (double i = 0; 2 * i < size; ++i)
     frequencies.push_back(std::pow(rotary.theta, -2 * i / size));
   return frequencies;
+}
+
+// The angles of a row of a sequence.
+inline std::vector<double> RotaryAngles(const RotaryConfig& rotary, size_t row, size_t head_size) {
+  std::vector<double> angles = InverseFrequencies(rotary, head_size);
+  for (size_t i = 0; i < angles.size(); ++i) {
+    double position = static_cast<double>(row);
+    if (rotary.grid) {
+      const RotaryGrid& grid = *rotary.grid;
+      const bool down = i < angles.size() / 2;
+      const double place = static_cast<double>(row) - static_cast<double>(grid.before);
+      const auto columns = static_cast<double>(grid.columns);
+      const double at = down ? std::floor(place / columns) : std::fmod(place, columns);
+      const double centre = (at + 0.5) / (down ? static_cast<double>(grid.rows) : columns);
+      position = row < grid.before ? 0 : 2 * std::numbers::pi * (2 * centre - 1);
+    }
+    angles[i] *= position;
+  }
+  return angles;
 }
 
 // The paper's code (github.com/ofirpress/attention_with_linear_biases), where none are given.

@@ -40,9 +40,10 @@ Matrix<T> Prepared(const LayerConfig& c, Matrix<T> head, const WeightView& norm_
                    const WeightView& norm_bias) {
   head = Norm(c.qk_norm, std::move(head), norm_weight, norm_bias);
   if (!c.rotary) return head;
-  const std::vector<double> frequencies = InverseFrequencies(*c.rotary, head.cols);
   for (size_t i = 0; i < head.rows; ++i) {
-    Rotate(&head(i, 0), c.rotary->interleaved, static_cast<double>(i), frequencies,
+    const bool has_place = !c.rotary->grid || i >= c.rotary->grid->before;
+    if (!has_place) continue;
+    Rotate(&head(i, 0), c.rotary->interleaved, 1, RotaryAngles(*c.rotary, i, head.cols),
            c.rotary->magnitude);
   }
   return head;

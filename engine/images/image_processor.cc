@@ -5,12 +5,15 @@
 #include "engine/images/image_processor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
+#include <vector>
 
 #include "encore/resize.h"
 #include "engine/base/guarded.h"
 #include "engine/base/status_macros.h"
 #include "engine/base/strict_math.h"  // IWYU pragma: keep
+#include "engine/images/float_resize.h"
 #include "engine/platform/fp_env.h"
 
 namespace encore::inline v0_1::internal {
@@ -29,16 +32,21 @@ Cut CutFromCentre(size_t resized, size_t output) {
 
 }  // namespace
 
+float ImageProcessor::Normalized(size_t c, float value) const {
+  return (value - static_cast<float>(config_.mean[c])) / static_cast<float>(config_.std[c]);
+}
+
 ImageProcessor::ImageProcessor(ProcessorConfig config) : config_(std::move(config)) {
   for (size_t c = 0; c < 3; ++c) {
     for (size_t byte = 0; byte < 256; ++byte) {
       // numpy: float64 times the factor, rounded to f32; then f32 minus f32 over f32.
       auto value = static_cast<float>(byte);
-      if (config_.rescale) value = static_cast<float>(static_cast<double>(byte) * *config_.rescale);
-      if (config_.normalize) {
-        value = (value - static_cast<float>(config_.mean[c])) / static_cast<float>(config_.std[c]);
+      if (config_.floats) {  // torch: f32 times f32, and normalized later
+        values_[c][byte] = value * static_cast<float>(*config_.rescale);
+        continue;
       }
-      values_[c][byte] = value;
+      if (config_.rescale) value = static_cast<float>(static_cast<double>(byte) * *config_.rescale);
+      values_[c][byte] = config_.normalize ? Normalized(c, value) : value;
     }
   }
 }
@@ -52,6 +60,32 @@ Result<ImageProcessor> ImageProcessor::Open(const Folder& folder, bool ignore_un
   });
 }
 
+Status ImageProcessor::ProcessFloats(const ImageView& image, std::span<uint8_t> out) const {
+  ImageView rgb = image;
+  std::vector<uint8_t> pixels;
+  if (image.channels != 3) {
+    pixels.resize(image.height * image.width * 3);
+    rgb = {.pixels = pixels.data(),
+           .width = image.width,
+           .height = image.height,
+           .stride = 3 * image.width,
+           .channels = 3};
+    ENCORE_RETURN_IF_ERROR(ResizeImage(image, ResizeFilter::kNearest,
+                                       {.height = image.height,
+                                        .width = image.width,
+                                        .rows = image.height,
+                                        .columns = image.width},
+                                       pixels.data(), rgb.stride));
+  }
+  std::vector<float> floats(height() * width() * 3);
+  ResizeFloats(rgb, values_, config_.filter, config_.output, floats.data());
+  for (size_t i = 0; config_.normalize && i < floats.size(); ++i) {
+    floats[i] = Normalized(i % 3, floats[i]);
+  }
+  std::memcpy(out.data(), floats.data(), out.size());
+  return {};
+}
+
 Status ImageProcessor::Process(const ImageView& image, std::span<uint8_t> out) const {
   ENCORE_RETURN_IF_ERROR(CheckImageView(image));
   if (out.size() != size_bytes()) {
@@ -60,6 +94,7 @@ Status ImageProcessor::Process(const ImageView& image, std::span<uint8_t> out) c
                            " x " + std::to_string(width()) + " RGB pixels");
   }
   const FpEnvScope default_modes;
+  if (config_.floats) return Guarded("an image", [&] { return ProcessFloats(image, out); });
   ENCORE_ASSIGN_OR_RETURN(const ImageSize resized,
                           config_.resize.SizeOf({image.height, image.width}));
   const Cut down = CutFromCentre(resized.height, height());

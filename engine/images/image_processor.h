@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ImageProcessor: from a picture to the pixels that a vision model takes, as a folder's processor
-// does in transformers 5.23 on Pillow (CLIPImageProcessorPil and its kin), equal to the bit.
+// does in transformers 5.23 on Pillow (CLIPImageProcessorPil and its kin), equal to the bit. Those
+// that resize floats by torchvision: equal to the bit of torch without FMA (float_resize.h).
 
 #ifndef ENCORE_ENGINE_IMAGES_IMAGE_PROCESSOR_H_
 #define ENCORE_ENGINE_IMAGES_IMAGE_PROCESSOR_H_
@@ -32,18 +33,24 @@ class ImageProcessor {
   // Of the output, for every picture.
   size_t height() const { return config_.output.height; }
   size_t width() const { return config_.output.width; }
-  size_t size_bytes() const { return height() * width() * 3; }
+  bool makes_floats() const { return config_.floats; }
+  size_t size_bytes() const {
+    return height() * width() * 3 * (makes_floats() ? sizeof(float) : 1);
+  }
 
-  // Resizes, crops and pads: out is RGB bytes [height, width, 3]. kInvalidArgument for a view or an
-  // output that does not fit, and for edges that resizing would make 0; kOutOfMemory.
+  // Resizes, crops and pads: out is RGB bytes [height, width, 3], or such floats. kInvalidArgument
+  // for a view or an output that does not fit, and for edges that resizing would make 0;
+  // kOutOfMemory.
   Status Process(const ImageView& image, std::span<uint8_t> out) const;
 
   // What the model takes, pixel_values [3, height, width], is values()[c][out[y][x][c]]: rescaled
-  // and normalized, in f32.
+  // and normalized, in f32. Where Process makes floats, these are what it takes.
   const Values& values() const { return values_; }
 
  private:
   explicit ImageProcessor(ProcessorConfig config);
+  float Normalized(size_t channel, float value) const;
+  Status ProcessFloats(const ImageView& image, std::span<uint8_t> out) const;
 
   ProcessorConfig config_;
   Values values_;

@@ -26,6 +26,8 @@ using Numbers = std::array<double, 3>;
 constexpr Numbers kHalf = {0.5, 0.5, 0.5};
 constexpr Numbers kClipMean = {0.48145466, 0.4578275, 0.40821073};
 constexpr Numbers kClipStd = {0.26862954, 0.26130258, 0.27577711};
+constexpr Numbers kImagenetMean = {0.485, 0.456, 0.406};
+constexpr Numbers kImagenetStd = {0.229, 0.224, 0.225};
 
 // A class of transformers with its defaults.
 struct ClassRow {
@@ -38,6 +40,7 @@ struct ClassRow {
   bool size_is_square;  // a size of one number is that of both edges
   size_t crop = 0;      // both edges; 0: none unless do_center_crop says so
   double crop_pct = 0;  // below 384, the part of the edge that a crop keeps; 0: has no such key
+  bool floats = false;
 };
 
 // CLIP's, whose defaults BiT's has too.
@@ -72,6 +75,14 @@ constexpr ClassRow kClasses[] = {
      {Kind::kExact, 256, 256},
      true,
      224},
+    {.name = "DINOv3ViTImageProcessor",
+     .model_type = "dinov3_vit",
+     .filter = ResizeFilter::kBilinear,
+     .mean = kImagenetMean,
+     .std = kImagenetStd,
+     .size = {Kind::kExact, 224, 224},
+     .size_is_square = true,
+     .floats = true},
     {"SiglipImageProcessor",
      "siglip",
      ResizeFilter::kBicubic,
@@ -93,8 +104,7 @@ struct OtherClass {
   std::string_view name, model_type, why;
 };
 constexpr OtherClass kOthers[] = {
-    {"DINOv3ViTImageProcessor", "dinov3_vit", "resizes floats by torchvision, not bytes"},
-    {"Siglip2ImageProcessor", "siglip2", "makes patches of pictures of any size"},
+    {"Siglip2ImageProcessor", "siglip2", "makes patches of pictures of any size (NaFlex)"},
 };
 
 // Keys that files have and that change nothing here: names, and what callers may ask for.
@@ -249,6 +259,12 @@ void ReadGeometry(JsonMembers& members, const ClassRow& row, ProcessorConfig* co
     members.Refuse("resample", "0 nearest, 1 Lanczos, 2 bilinear, 3 bicubic, 4 box or 5 Hamming");
   }
   config->filter = static_cast<ResizeFilter>(filter);
+  if (row.floats) {
+    if (config->filter != ResizeFilter::kBilinear && config->filter != ResizeFilter::kBicubic) {
+      members.Refuse("resample", "2 bilinear or 3 bicubic, as floats are resized");
+    }
+    if (config->crop) members.Refuse("do_center_crop", "false, as floats are resized");
+  }
   if (members.Bool("do_pad", false)) members.Refuse("do_pad", "false");
   members.Ignore("pad_size");
 
@@ -267,7 +283,12 @@ void ReadValues(JsonMembers& members, const ClassRow& row, ProcessorConfig* conf
   if (!std::isfinite(static_cast<float>(255 * factor))) {
     members.Refuse("rescale_factor", "a number like 1 / 255");
   }
-  if (members.Bool("do_rescale", true)) config->rescale = factor;
+  if (members.Bool("do_rescale", true)) {
+    config->rescale = factor;
+  } else if (row.floats) {
+    members.Refuse("do_rescale", "true, as floats are resized");
+  }
+  config->floats = row.floats;
   config->normalize = members.Bool("do_normalize", true);
   config->mean = row.mean;
   config->std = row.std;

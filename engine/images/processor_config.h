@@ -43,6 +43,9 @@ struct ProcessorConfig {
   ResizeRule resize = {};
   ResizeFilter filter = ResizeFilter::kBicubic;
   std::optional<ImageSize> crop = {};  // cut from the centre, or padded with 0 around it
+  // Rescaled first, then resized in floats by torchvision (bilinear or bicubic, to `output`), and
+  // then normalized.
+  bool floats = false;
   ImageSize output = {};
   // The byte b of channel c becomes b, then b * rescale, then (b - mean[c]) / std[c].
   std::optional<double> rescale = {};

@@ -65,15 +65,20 @@ Status ImageModel::ReadPooling(const ModelSpec& spec, ModelTensors* tensors,
 
 Result<ImageModel> ImageModel::Open(const Folder& folder, const OpenOptions& options,
                                     const PictureSize& size, std::vector<Decision>* decisions) {
-  ENCORE_ASSIGN_OR_RETURN(const ModelSpec spec, ReadModelConfig(folder, options.ignore_unknown_keys,
-                                                                decisions, Side::kPictures));
+  ENCORE_ASSIGN_OR_RETURN(ModelSpec spec, ReadModelConfig(folder, options.ignore_unknown_keys,
+                                                          decisions, Side::kPictures));
   ENCORE_ASSIGN_OR_RETURN(const WeightFiles files, WeightFiles::Open(folder, options.weights));
   ENCORE_ASSIGN_OR_RETURN(ModelTensors tensors, ModelTensors::Create(files, spec));
   ENCORE_ASSIGN_OR_RETURN(PatchEmbeddings embeddings,
                           PatchEmbeddings::Create(spec, size, &tensors));
   const PatchGrid& grid = embeddings.grid();
+  for (LayerConfig& layer : spec.encoder.layers) {
+    if (!layer.rotary) continue;
+    layer.rotary->grid = RotaryGrid{embeddings.rows_before(), grid.rows, grid.columns};
+  }
   const size_t side = spec.patches.side();
-  if (grid.rows != side || grid.columns != side) {
+  const bool has_table = !spec.embeddings.position.empty();
+  if (has_table && (grid.rows != side || grid.columns != side)) {
     decisions->push_back({"positions",
                           "interpolated to " + std::to_string(grid.rows) + " x " +
                               std::to_string(grid.columns) + " patches, bicubic" +

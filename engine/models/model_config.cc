@@ -115,12 +115,13 @@ std::string LayerPositionsText(const std::vector<LayerConfig>& layers) {
 }
 
 std::string PositionsText(const ModelSpec& spec) {
+  std::string in_layers = LayerPositionsText(spec.encoder.layers);
   if (spec.patches.patch_size != 0) {
     const std::string side = std::to_string(spec.patches.side());
-    return "of " + side + " x " + side + " patches of " + std::to_string(spec.patches.patch_size) +
-           " x " + std::to_string(spec.patches.patch_size) + " pixels";
+    const std::string pixels = std::to_string(spec.patches.patch_size);
+    return (in_layers.empty() ? "of " + side + " x " + side : in_layers + ", of") + " patches of " +
+           pixels + " x " + pixels + " pixels";
   }
-  std::string in_layers = LayerPositionsText(spec.encoder.layers);
   const size_t pad = spec.embeddings.pad_token_id;
   std::string text = "0, 1, 2 ...";
   if (spec.embeddings.position_rule == PositionRule::kNone) return in_layers;

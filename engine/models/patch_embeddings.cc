@@ -5,6 +5,7 @@
 #include "engine/models/patch_embeddings.h"
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -73,30 +74,37 @@ Result<PatchEmbeddings> PatchEmbeddings::Create(const ModelSpec& spec, const Pic
                         ConstView(FloatsOf(weight), Shape(width, 3 * p.patch_size * p.patch_size)),
                         std::as_const(bias).View<float>()));
 
-  ENCORE_ASSIGN_OR_RETURN(const Tensor table,
-                          ReadRows(e.position, e.max_positions, width, tensors));
-  ENCORE_ASSIGN_OR_RETURN(made.positions_, Tensor::Create(DType::kF32, {patches, width}));
   const size_t with_position = p.rows_with_position();
+  const FpEnvScope default_modes;
+  ENCORE_ASSIGN_OR_RETURN(made.positions_, Tensor::Create(DType::kF32, {patches, width}));
+  const bool has_table = !e.position.empty();
+  Tensor table;
+  if (has_table) {
+    ENCORE_ASSIGN_OR_RETURN(table, ReadRows(e.position, e.max_positions, width, tensors));
+    const float* const of_patches = FloatsOf(table) + with_position * width;
+    auto* const positions = static_cast<float*>(made.positions_.data());
+    if (made.grid_.rows == p.side() && made.grid_.columns == p.side()) {
+      std::copy_n(of_patches, patches * width, positions);
+    } else {
+      InterpolatePositions(of_patches, {p.side(), p.side()}, width, p.antialias, made.grid_,
+                           positions);
+    }
+  }
   ENCORE_ASSIGN_OR_RETURN(made.before_,
                           Tensor::Create(DType::kF32, {with_position + p.num_registers, width}));
-  const FpEnvScope default_modes;
-  const float* const of_patches = FloatsOf(table) + with_position * width;
-  auto* const positions = static_cast<float*>(made.positions_.data());
-  if (made.grid_.rows == p.side() && made.grid_.columns == p.side()) {
-    std::copy_n(of_patches, patches * width, positions);
-  } else {
-    InterpolatePositions(of_patches, {p.side(), p.side()}, width, p.antialias, made.grid_,
-                         positions);
-  }
   auto* out = static_cast<float*>(made.before_.data());
   size_t place = 0;
   for (const std::string_view name : {p.class_token, p.second_token}) {
     if (name.empty()) continue;
     ENCORE_ASSIGN_OR_RETURN(const Tensor row, ReadRows(name, 1, width, tensors));
-    const float* const position = FloatsOf(table) + place++ * width;
-    for (size_t c = 0; c < width; ++c) *out++ = FloatsOf(row)[c] + position[c];
+    std::copy_n(FloatsOf(row), width, out);
+    for (size_t c = 0; has_table && c < width; ++c) out[c] += FloatsOf(table)[place * width + c];
+    ++place;
+    out += width;
   }
-  if (p.num_registers > 0) {
+  // A file that has some where config.json says none is refused.
+  if (!p.registers.empty() &&
+      (p.num_registers > 0 || tensors->Find(tensors->Base(p.registers)) != nullptr)) {
     ENCORE_ASSIGN_OR_RETURN(const Tensor rows,
                             ReadRows(p.registers, p.num_registers, width, tensors));
     std::copy_n(FloatsOf(rows), p.num_registers * width, out);
@@ -119,11 +127,18 @@ void PatchEmbeddings::ReadPatch(const uint8_t* picture, size_t patch, const Byte
   const size_t top = patch / grid_.columns * p;
   const size_t left = patch % grid_.columns * p;
   for (size_t y = 0; y < p; ++y) {
-    const uint8_t* const in = picture + ((top + y) * size_.width + left) * 3;
+    const size_t first = ((top + y) * size_.width + left) * 3;
     for (size_t channel = 0; channel < 3; ++channel) {
       const std::array<float, 256>& value = values[channel];
       float* const row = out + (channel * p + y) * p;
-      for (size_t x = 0; x < p; ++x) row[x] = value[in[3 * x + channel]];
+      for (size_t x = 0; x < p; ++x) {
+        const size_t i = first + 3 * x + channel;
+        if (size_.floats) {
+          std::memcpy(row + x, picture + i * sizeof(float), sizeof(float));
+        } else {
+          row[x] = value[picture[i]];
+        }
+      }
     }
   }
 }

@@ -23,10 +23,12 @@
 
 namespace encore::inline v0_1::internal {
 
-// Pictures of one size as a processor makes them: red, green and blue bytes, and what each byte is.
+// Pictures of one size as a processor makes them: red, green and blue bytes, and what each byte is;
+// or floats, which need no table.
 struct PictureSize {
   size_t height = 0, width = 0;
-  size_t bytes() const { return height * width * 3; }
+  bool floats = false;
+  size_t bytes() const { return height * width * 3 * (floats ? sizeof(float) : 1); }
 };
 using ByteValues = std::array<std::array<float, 256>, 3>;
 
@@ -44,7 +46,8 @@ class PatchEmbeddings {
   size_t rows() const { return rows_before() + grid_.rows * grid_.columns; }
   size_t packed_bytes() const;
 
-  // x [pictures rows(), d_model], contiguous, from pixels [pictures, height, width, 3]. Pictures'
+  // x [pictures rows(), d_model], contiguous, from pixels [pictures, height, width, 3], of which
+  // bytes are looked up in `values`. Pictures'
   // patches are taken in blocks of some rows, for which scratch is.
   Status Apply(std::span<const uint8_t> pixels, const ByteValues& values, MutableView x,
                FloatBuffer* scratch, const Executor& executor) const;
@@ -58,7 +61,7 @@ class PatchEmbeddings {
   size_t patch_size_ = 0;
   std::optional<PackedLinear> linear_;  // of [3, patch_size, patch_size]
   Tensor before_;                       // [rows_before, d_model], with their positions
-  Tensor positions_;                    // [patches, d_model]
+  Tensor positions_;                    // [patches, d_model]; zeros without a table
   std::optional<LoadedNorm> norm_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Encoders of pictures: ViT and its kin, the picture sides of CLIP and SigLIP, DINOv2.
+// Encoders of pictures: ViT and its kin, the picture sides of CLIP and SigLIP, DINOv2 and DINOv3.
 
 #include <algorithm>
 #include <span>
@@ -229,9 +229,13 @@ constexpr Family kDinov2 = {
     .head = {.out = "classifier", .of_picture = PictureRows::kFirstAndPatches},
     .configure = ConfigureDino};
 
-Status ConfigureRegisters(JsonMembers* config, ModelSpec* spec) {
-  spec->patches.num_registers = config->Size("num_register_tokens", 4);
+void ReadRegisters(JsonMembers* config, size_t absent, ModelSpec* spec) {
+  spec->patches.num_registers = config->Size("num_register_tokens", absent);
   if (spec->patches.num_registers > 1024) config->Refuse("num_register_tokens", "at most 1024");
+}
+
+Status ConfigureRegisters(JsonMembers* config, ModelSpec* spec) {
+  ReadRegisters(config, 4, spec);
   return ConfigureDino(config, spec);
 }
 
@@ -248,11 +252,64 @@ constexpr Family Dinov2WithRegisters() {
   return family;
 }
 
+// ---- DINOv3.
+
+constexpr LayerModule kDinov3Modules[] = {
+    {"layer.{N}.norm1", &W::norm1},
+    {"layer.{N}.attention.q_proj", &W::q_proj, true, "query_bias"},
+    {"layer.{N}.attention.k_proj", &W::k_proj, false, "key_bias"},
+    {"layer.{N}.attention.v_proj", &W::v_proj, true, "value_bias"},
+    {"layer.{N}.attention.o_proj", &W::out_proj, true, "proj_bias"},
+    {"layer.{N}.layer_scale1", &W::layer_scale1, false, {}, ".lambda1"},
+    {"layer.{N}.norm2", &W::norm2},
+    {"layer.{N}.mlp.down_proj", &W::linear2, true, "mlp_bias"},
+    {"layer.{N}.layer_scale2", &W::layer_scale2, false, {}, ".lambda1"},
+};
+
+// Positions are those of patches in the picture, which ImageModel knows.
+Status ConfigureDinov3(JsonMembers* config, ModelSpec* spec) {
+  spec->final_norm_bias = true;
+  ReadRegisters(config, 0, spec);
+  const double theta = config->Number("rope_theta", 100);
+  if (!(theta > 0)) config->Refuse("rope_theta", "a number above 0");
+  const bool gated = config->Bool("use_gated_mlp", false);
+  for (LayerConfig& layer : spec->encoder.layers) {
+    layer.rotary = RotaryConfig{.theta = theta};
+    if (gated) layer.gate = Gate::kFirstHalf;
+  }
+  const bool bias = config->Bool("mlp_bias", true);
+  if (gated) spec->layer_modules.push_back({"layer.{N}.mlp.gate_proj", &W::gate_proj, bias});
+  spec->layer_modules.push_back({"layer.{N}.mlp.up_proj", gated ? &W::up_proj : &W::linear1, bias});
+  return {};
+}
+
+// DINOv3 (Siméoni et al. 2025, arXiv:2508.10104).
+constexpr Family kDinov3 = {
+    .model_types = "dinov3_vit",
+    .harmless_tensors = "embeddings.mask_token",
+    .keys = {.epsilon = {"layer_norm_eps", 1e-5},
+             .absent = {.d_model = 384, .layers = 12, .heads = 6, .d_ff = 1536}},
+    .own_keys = "use_gated_mlp",
+    .ignored_keys =
+        "apply_layernorm drop_path_rate layerscale_value out_features out_indices "
+        "pos_embed_jitter pos_embed_rescale pos_embed_shift reshape_hidden_states "
+        "return_class_token stage_names",
+    .supported = kColours,
+    .modules = {kDinov3Modules},
+    .norm_placement = NormPlacement::kPre,
+    .final_norm = "norm",
+    .embeddings = {.word = "embeddings.patch_embeddings"},
+    .patches = {.image_size = 224,
+                .patch_size = 16,
+                .class_token = "embeddings.cls_token",
+                .registers = "embeddings.register_tokens"},
+    .configure = ConfigureDinov3};
+
 // ---- The rows.
 
 constexpr Family kVisionFamilies[] = {
-    kClipVision, WholeClipVision(), SiglipVision(),        WholeSiglipVision(), kVit,
-    Deit(),      kDinov2,           Dinov2WithRegisters(),
+    kClipVision, WholeClipVision(),     SiglipVision(), WholeSiglipVision(), kVit, Deit(),
+    kDinov2,     Dinov2WithRegisters(), kDinov3,
 };
 
 }  // namespace

@@ -73,6 +73,15 @@ void CheckRotary(const RotaryConfig& rotary, size_t head_size, SwitchChecker& ch
   for (size_t i = 0; i < frequencies.size(); ++i) {
     check.WantFinite("rotary.inverse_frequencies[" + Number(i) + "]", frequencies[i]);
   }
+  if (!rotary.grid) return;
+  check.Want(size % 4 == 0, "rotary.size is " + Number(size), "a multiple of 4 beside a grid");
+  const RotaryGrid& grid = *rotary.grid;
+  constexpr size_t kMost = size_t{1} << 20;  // of each
+  const auto fits = [](size_t n) { return n >= 1 && n <= kMost; };
+  check.Want(fits(grid.rows) && fits(grid.columns) && grid.before <= kMost,
+             "rotary.grid is " + Number(grid.rows) + " x " + Number(grid.columns) + " behind " +
+                 Number(grid.before) + " rows",
+             "1 .. 2^20 in each direction, behind at most 2^20");
 }
 
 // `sizes` are the layer's.

@@ -57,12 +57,21 @@ Status CheckBatch(const EncoderConfig& config, const Batch& batch) {
                            " entries; wanted one for each of the " + std::to_string(tokens) +
                            " tokens");
   }
-  size_t covered = 0;  // rows and columns that the mask must have at least
-  if (batch.positions.empty()) {
-    for (size_t i = 1; i < starts.size(); ++i) {
-      covered = std::max(covered, starts[i] - starts[i - 1]);
-    }
-  } else {
+  size_t longest = 0;
+  for (size_t i = 1; i < starts.size(); ++i) {
+    longest = std::max(longest, starts[i] - starts[i - 1]);
+  }
+  for (const LayerConfig& layer : config.layers) {
+    if (!layer.rotary || !layer.rotary->grid) continue;
+    const RotaryGrid& grid = *layer.rotary->grid;
+    if (longest <= grid.before + grid.rows * grid.columns) continue;
+    return InvalidArgument("a sequence has " + std::to_string(longest) +
+                           " tokens; wanted at most the " + std::to_string(grid.before) +
+                           " before rotary.grid and its " + std::to_string(grid.rows) + " x " +
+                           std::to_string(grid.columns));
+  }
+  size_t covered = longest;  // rows and columns that the mask must have at least
+  if (!batch.positions.empty()) {
     covered = *std::max_element(batch.positions.begin(), batch.positions.end());
     covered += covered == SIZE_MAX ? 0 : 1;
   }

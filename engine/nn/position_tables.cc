@@ -70,14 +70,17 @@ void PositionTables::Add(const LayerConfig& config, const EncoderLayerWeights& w
   if (config.rotary) {
     const RotaryConfig& r = *config.rotary;
     const auto same = [&](const RotaryEntry& e) {
-      return e.inverse_frequencies == r.inverse_frequencies && e.magnitude == r.magnitude;
+      return e.inverse_frequencies == r.inverse_frequencies && e.magnitude == r.magnitude &&
+             e.grid == r.grid;
     };
     const auto found = std::find_if(rotary_.begin(), rotary_.end(), same);
     layer->rotary = static_cast<size_t>(found - rotary_.begin());
     if (found == rotary_.end()) {
       const size_t pairs = r.inverse_frequencies.size();
-      rotary_.push_back({r.inverse_frequencies, r.magnitude,
-                         RotaryTable(r.inverse_frequencies.data(), pairs, r.magnitude),
+      const double* const frequencies = r.inverse_frequencies.data();
+      rotary_.push_back({r.inverse_frequencies, r.magnitude, r.grid,
+                         r.grid ? RotaryTable(*r.grid, frequencies, pairs, r.magnitude)
+                                : RotaryTable(frequencies, pairs, r.magnitude),
                          rotary_pairs_});
       rotary_pairs_ += pairs;
     }

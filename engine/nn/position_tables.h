@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "encore/encoder.h"
@@ -77,6 +78,7 @@ class PositionTables {
   struct RotaryEntry {
     std::vector<double> inverse_frequencies;
     double magnitude;
+    std::optional<RotaryGrid> grid;
     RotaryTable table;
     size_t pairs_before;
   };

@@ -62,8 +62,10 @@ size_t LongestLhsRow(const std::vector<MatrixToPack>& matrices) {
 std::vector<double> InverseFrequencies(const RotaryConfig& rotary) {
   const double log_theta = PortableLog(rotary.theta);
   std::vector<double> frequencies(rotary.size / 2);
+  // With a grid, a half of the pairs for each direction.
+  const size_t pairs = rotary.grid ? rotary.size / 4 : rotary.size / 2;
   for (size_t i = 0; i < frequencies.size(); ++i) {
-    const double share = static_cast<double>(2 * i) / static_cast<double>(rotary.size);
+    const double share = static_cast<double>(i % pairs) / static_cast<double>(pairs);
     frequencies[i] = PortableExp(-share * log_theta);
   }
   return frequencies;

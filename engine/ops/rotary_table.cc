@@ -9,6 +9,8 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <numbers>
 
 #include "engine/platform/fp_env.h"
 
@@ -115,7 +117,50 @@ RotaryTable::RotaryTable(const double* inverse_frequencies, size_t pairs, double
   }
 }
 
+RotaryTable::RotaryTable(const RotaryGrid& grid, const double* inverse_frequencies, size_t pairs,
+                         double magnitude)
+    : turns_(pairs), grid_(grid) {
+  const FpEnvScope modes;
+  const auto add = [&](size_t places, const double* frequencies) {
+    const auto count = static_cast<double>(places);
+    for (size_t p = 0; p < places; ++p) {
+      const double share = (2 * static_cast<double>(p) + 1 - count) / count;
+      for (size_t i = 0; i < pairs / 2; ++i) {
+        constexpr double kMost = std::numeric_limits<double>::max();
+        const double angle = 2 * std::numbers::pi * share * frequencies[i];
+        double cos, sin;
+        CosSin(TurnsOf(std::clamp(angle, -kMost, kMost)), 1, &cos, &sin);
+        cos_.push_back(magnitude * cos);
+        sin_.push_back(magnitude * sin);
+      }
+    }
+  };
+  add(grid.rows, inverse_frequencies);
+  add(grid.columns, inverse_frequencies + pairs / 2);
+}
+
+void RotaryTable::FillGrid(size_t begin, size_t end, float* cos, float* sin) const {
+  const size_t pairs = turns_.size();
+  const auto copy = [&](size_t place, size_t at) {
+    for (size_t i = 0; i < pairs / 2; ++i) {
+      cos[at + i] = static_cast<float>(cos_[place * pairs / 2 + i]);
+      sin[at + i] = static_cast<float>(sin_[place * pairs / 2 + i]);
+    }
+  };
+  for (size_t row = begin; row < end; ++row, cos += pairs, sin += pairs) {
+    if (row < grid_->before) {
+      std::fill_n(cos, pairs, 1.0f);
+      std::fill_n(sin, pairs, 0.0f);
+      continue;
+    }
+    const size_t place = row - grid_->before;
+    copy(place / grid_->columns, 0);
+    copy(grid_->rows + place % grid_->columns, pairs / 2);
+  }
+}
+
 void RotaryTable::Fill(size_t begin, size_t end, float* cos, float* sin) const {
+  if (grid_) return FillGrid(begin, end, cos, sin);
   const size_t pairs = turns_.size();
   constexpr size_t kPairsAtOnce = 64;  // as many as a usual head has, or fewer
   double block_cos[kPairsAtOnce];

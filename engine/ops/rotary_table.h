@@ -7,7 +7,10 @@
 #define ENCORE_ENGINE_OPS_ROTARY_TABLE_H_
 
 #include <cstddef>
+#include <optional>
 #include <vector>
+
+#include "encore/layer.h"
 
 namespace encore::inline v0_1::internal {
 
@@ -20,6 +23,10 @@ class RotaryTable {
   RotaryTable() = default;
   // inverse_frequencies [pairs] and magnitude are finite.
   RotaryTable(const double* inverse_frequencies, size_t pairs, double magnitude);
+  // Of places on a grid, an even number of pairs. Fill may not go beyond it; rows before it have
+  // the cosine 1 and the sine 0.
+  RotaryTable(const RotaryGrid& grid, const double* inverse_frequencies, size_t pairs,
+              double magnitude);
 
   size_t pairs() const { return turns_.size(); }
 
@@ -35,10 +42,14 @@ class RotaryTable {
   };
 
  private:
+  void FillGrid(size_t begin, size_t end, float* cos, float* sin) const;
+
   std::vector<Turns> turns_;  // [pairs]
-  // Of positions 0 .. 63, in double precision, times magnitude: [64, pairs].
+  // Of positions 0 .. 63, in double precision, times magnitude: [64, pairs]. With a grid, of its
+  // rows and then of its columns: [rows + columns, pairs / 2].
   std::vector<double> cos_;
   std::vector<double> sin_;
+  std::optional<RotaryGrid> grid_;
 };
 
 }  // namespace encore::internal

@@ -86,9 +86,10 @@ Result<std::shared_ptr<const ImageImpl>> OpenImages(const std::string& path,
   for (const std::string& key : config.ignored) {
     reading.Note("ignored", "unknown key " + Quoted(key), config.source);
   }
-  ENCORE_ASSIGN_OR_RETURN(
-      ImageModel model,
-      ImageModel::Open(found.folder, options, {processor.height(), processor.width()}, &decisions));
+  ENCORE_ASSIGN_OR_RETURN(ImageModel model, ImageModel::Open(found.folder, options,
+                                                             {processor.height(), processor.width(),
+                                                              processor.makes_floats()},
+                                                             &decisions));
   ENCORE_ASSIGN_OR_RETURN(
       AfterEncoder after,
       AfterEncoder::Read(PoolingSettings{{PoolingMode::kLastToken}}, found.behind(), model.width(),

@@ -4,11 +4,11 @@
 // what its classifier says of them. Part of the library encore::text.
 //
 // What transformers computes from the same folder is the reference: the pixels of its processors on
-// Pillow (CLIPImageProcessorPil and its kin), and get_image_features of CLIP and SigLIP or
-// pooler_output of other families. The vectors of CLIP and SigLIP are in the space of those that
-// TextEncoder makes of texts from the same folder. A picture's bits depend on its pixels, the
-// folder and the options alone: not on the other pictures, their order, batch sizes, the executor
-// or the SIMD target (with FMA).
+// Pillow (CLIPImageProcessorPil and its kin; DINOv3's is on torchvision), and get_image_features of
+// CLIP and SigLIP or pooler_output of other families. The vectors of CLIP and SigLIP are in the
+// space of those that TextEncoder makes of texts from the same folder. A picture's bits depend on
+// its pixels, the folder and the options alone: not on the other pictures, their order, batch
+// sizes, the executor or the SIMD target (with FMA).
 
 #ifndef ENCORE_IMAGE_ENCODER_H_
 #define ENCORE_IMAGE_ENCODER_H_

@@ -49,6 +49,16 @@ enum class NormPlacement : uint8_t { kPost, kPre, kBoth };
 // use (EncoderLayerWeights::gate_proj is the activated one); both gates then mean the same.
 enum class Gate : uint8_t { kNone, kFirstHalf, kSecondHalf };
 
+// Places on a grid in place of a line, of a picture's patches (DINOv3, arXiv:2508.10104). The first
+// `before` rows of a sequence have none and are not turned. Row before + r * columns + c is at r
+// and c, and its position is 2 pi ((2 r + 1) / rows - 1) for the first half of the pairs, 2 pi ((2
+// c + 1) / columns - 1) for the others. A sequence has before + rows * columns rows at most.
+struct RotaryGrid {
+  size_t before = 0;
+  size_t rows = 0, columns = 0;  // at least 1
+  bool operator==(const RotaryGrid&) const = default;
+};
+
 // Rotary positions (Su et al. 2021, arXiv:2104.09864): in each head of q and k, pair i of the first
 // `size` elements is turned by the angle position * inverse_frequencies[i]. Pairs are
 // (x[i], x[i + size / 2]), or (x[2 i], x[2 i + 1]) where interleaved. Angles are computed in double
@@ -57,9 +67,11 @@ struct RotaryConfig {
   size_t size = 0;  // even, at most the head size; 0 for the head size
   bool interleaved = false;
   double theta = 10000;  // > 0; not read where inverse_frequencies are given
-  // [size / 2], finite; empty for theta^(-2 i / size). Any scaling rule can be expressed so.
+  // [size / 2], finite; empty for theta^(-2 i / size), with a grid in each half of the pairs
+  // theta^(-4 i / size). Any scaling rule can be expressed so.
   std::vector<double> inverse_frequencies = {};
   double magnitude = 1;  // multiplies sines and cosines (YaRN's attention factor); finite
+  std::optional<RotaryGrid> grid = {};  // size is a multiple of 4 then
 };
 
 // ALiBi, symmetric (Press et al. 2021, arXiv:2108.12409; both sides as in Jina v2): the score of

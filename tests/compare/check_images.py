@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Shows that encore's image processors give the pixels of transformers 5.23 on Pillow 13, to the
-bit.
+"""Shows that encore's image processors give the pixels of transformers 5.23 on Pillow 13, and of
+DINOv3's on torch 2.15 without FMA, to the bit.
 
     check_images.py --sizes 2000        pictures and sizes drawn at random, all filters, by Pillow
     check_images.py --processors 500    configurations drawn at random, by transformers' classes
     check_images.py --quick             some of each
 
 Prints how many pictures, pixels and differences each had; exit 1 if there is one, 77 if Pillow 13.0
-or transformers 5.23.0 is not installed here. Builds image_pixels. Needs no network.
+or transformers 5.23.0 is not installed here. Builds image_pixels. Needs no network. Where
+ATEN_CPU_CAPABILITY is set, torch computes so: how far DINOv3's pixels are from those is printed.
 """
 import argparse
 import json
+import os
 import pathlib
 import random
 import subprocess
@@ -34,8 +36,8 @@ class Encore:
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __call__(self, config, array):
-        """Of uint8 [height, width, channels]: RGB [height, width, 3] and values f32 [3, 256], or
-        the sentence that says why not."""
+        """Of uint8 [height, width, channels]: RGB [height, width, 3], uint8 with the values f32
+        [3, 256] or f32, or the sentence that says why not."""
         (self.folder / "preprocessor_config.json").write_text(json.dumps(config))
         height, width, channels = array.shape
         request = {"folder": str(self.folder), "height": height, "width": width,
@@ -48,7 +50,9 @@ class Encore:
         shape = answer["height"], answer["width"], 3
         read = self.process.stdout.read
         values = np.frombuffer(read(3 * 256 * 4), np.float32).reshape(3, 256)
-        return np.frombuffer(read(shape[0] * shape[1] * 3), np.uint8).reshape(shape), values
+        kind = np.dtype(np.float32 if answer["floats"] else np.uint8)
+        content = read(shape[0] * shape[1] * 3 * kind.itemsize)
+        return np.frombuffer(content, kind).reshape(shape), values
 
 
 def edge(draw, most):
@@ -78,9 +82,13 @@ def check_sizes(encore, count, draw):
 
 
 def drawn_config(draw):
-    name = draw.choice(["CLIP", "Siglip", "ViT", "DeiT", "Bit", "ConvNext"])
+    name = draw.choice(["CLIP", "Siglip", "ViT", "DeiT", "Bit", "ConvNext", "DINOv3ViT"])
     config = {"image_processor_type": name + "ImageProcessor"}
     number = edge(draw, 500)
+    if name == "DINOv3ViT":
+        return config | {"size": draw.choice([number, [number, edge(draw, 500)]]),
+                         "do_normalize": draw.random() < 0.5, "resample": draw.choice([2, 3]),
+                         "image_std": 0.1 + draw.random()}
     if draw.random() < 0.8:
         sizes = [number, {"height": number, "width": edge(draw, 500)}, {"shortest_edge": number},
                  {"shortest_edge": number, "longest_edge": number + edge(draw, 500)},
@@ -102,16 +110,17 @@ def drawn_config(draw):
 
 def check_processors(encore, count, draw):
     import transformers
-    differences, refused, pixels = 0, 0, 0
+    differences, refused, pixels, farthest = 0, 0, 0, 0.0
     for _ in range(count):
         config = drawn_config(draw)
         shape = edge(draw, 900), edge(draw, 900), 3
         array = picture(draw.randrange(1 << 30), *shape)
         found, table = encore(config, array)
         try:
-            processor = getattr(transformers, config["image_processor_type"] + "Pil")(**config)
-            wanted = processor(array, return_tensors="np", input_data_format="channels_last")
-            wanted = wanted["pixel_values"][0].astype(np.float32)
+            name = config["image_processor_type"]
+            kind = getattr(transformers, name + "Pil", None) or getattr(transformers, name)
+            wanted = kind(**config)(array, input_data_format="channels_last")
+            wanted = np.asarray(wanted["pixel_values"][0], np.float32)
         except ValueError as error:
             wanted = str(error)
         if isinstance(found, str):
@@ -119,15 +128,22 @@ def check_processors(encore, count, draw):
             refused += 1
             same = isinstance(wanted, str) or "an output of one size" in found
         else:
-            found = np.stack([table[c][found[:, :, c]] for c in range(3)])
+            floats = found.dtype == np.float32
+            found = np.stack([found[:, :, c] if floats else table[c][found[:, :, c]]
+                              for c in range(3)])
             pixels += found.size // 3
-            same = not isinstance(wanted, str) and found.tobytes() == wanted.tobytes()
+            same = not isinstance(wanted, str) and np.array_equal(found, wanted)
+            if floats and not same and os.environ["ATEN_CPU_CAPABILITY"] != "default":
+                farthest = max(farthest, float(np.abs(found - wanted).max()) * config["image_std"]
+                               if config["do_normalize"] else float(np.abs(found - wanted).max()))
+                continue
         if not same:
             differences += 1
             print(f"{config} of {shape} differs", *[x for x in (found, wanted)
                                                     if isinstance(x, str)], sep="\n  ")
     print(f"processors: {count} configurations, of which {refused} are refused, {pixels} pixels, "
-          f"{differences} differences")
+          f"{differences} differences" +
+          (f", floats before normalizing {farthest:.1e} apart" if farthest else ""))
     return differences
 
 
@@ -147,6 +163,7 @@ def main():
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
         return SKIPPED
+    os.environ.setdefault("ATEN_CPU_CAPABILITY", "default")  # of torch: without FMA
     global np, picture, resized
     import numpy as np
     from make_image_fixtures import picture, resized

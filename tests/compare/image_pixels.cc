@@ -2,8 +2,8 @@
 //
 // What folders' image processors make of pictures, for check_images.py. In: a JSON object a line
 // with folder, height, width and channels, and after it the pixels' bytes. Out: a JSON object with
-// error, or with height and width, after which follow the values of each channel's bytes, f32
-// [3, 256], and the processed RGB bytes [height, width, 3].
+// error, or with height, width and floats, after which follow the values of each channel's bytes,
+// f32 [3, 256], and the processed RGB [height, width, 3], in bytes or in floats.
 
 #include <iostream>
 #include <string>
@@ -28,7 +28,9 @@ void Answer(const json& request, const ImageView& image) {
   std::vector<uint8_t> out(processor->size_bytes());
   const Status status = processor->Process(image, out);
   if (!status.ok()) return fail(status);
-  const json answer = {{"height", processor->height()}, {"width", processor->width()}};
+  const json answer = {{"height", processor->height()},
+                       {"width", processor->width()},
+                       {"floats", processor->makes_floats()}};
   const auto write = [](const void* data, size_t bytes) {
     std::cout.write(static_cast<const char*>(data), static_cast<std::streamsize>(bytes));
   };

@@ -22,7 +22,8 @@ using internal::ImageProcessor;
 constexpr size_t kMaxBytes = 3 * 600 * 600;
 
 void UseProcessor(const ImageProcessor& processor, const ImageView& image) {
-  ENCORE_FUZZ_CHECK(processor.size_bytes() == 3 * processor.height() * processor.width());
+  const size_t values = 3 * processor.height() * processor.width();
+  ENCORE_FUZZ_CHECK(processor.size_bytes() == values * (processor.makes_floats() ? 4 : 1));
   if (processor.size_bytes() > kMaxBytes) return;
   std::vector<uint8_t> first(processor.size_bytes(), 1);
   std::vector<uint8_t> second(processor.size_bytes(), 2);

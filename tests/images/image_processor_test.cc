@@ -51,6 +51,14 @@ class ImageProcessorTest : public testing::Test {
 // pixel_values, f32 [3, height, width].
 std::vector<float> Values(const ImageProcessor& processor, std::span<const uint8_t> bytes) {
   std::vector<float> values;
+  if (processor.makes_floats()) {
+    std::vector<float> floats(bytes.size() / sizeof(float));
+    std::memcpy(floats.data(), bytes.data(), bytes.size());
+    for (size_t c = 0; c < 3; ++c) {
+      for (size_t i = c; i < floats.size(); i += 3) values.push_back(floats[i]);
+    }
+    return values;
+  }
   for (size_t c = 0; c < 3; ++c) {
     for (size_t i = c; i < bytes.size(); i += 3) values.push_back(processor.values()[c][bytes[i]]);
   }
@@ -98,11 +106,13 @@ TEST_F(ImageProcessorTest, TakesTheClassOfTheModelsType) {
   Write("config.json", {{"model_type", "siglip"}});
   EXPECT_EQ(Open().value().config().source, "preprocessor_config.json: SiglipImageProcessor");
   Write("config.json", {{"model_type", "dinov3_vit"}});
+  EXPECT_TRUE(Open().value().makes_floats());
+  Write("config.json", {{"model_type", "siglip2"}});
   EXPECT_EQ(Open().status().message(),
-            "preprocessor_config.json names no class, and config.json: model_type is 'dinov3_vit', "
-            "which resizes floats by torchvision, not bytes; wanted an image processor of "
+            "preprocessor_config.json names no class, and config.json: model_type is 'siglip2', "
+            "which makes patches of pictures of any size (NaFlex); wanted an image processor of "
             "BitImageProcessor, CLIPImageProcessor, ConvNextImageProcessor, DeiTImageProcessor, "
-            "SiglipImageProcessor, ViTImageProcessor");
+            "DINOv3ViTImageProcessor, SiglipImageProcessor, ViTImageProcessor");
 }
 
 TEST_F(ImageProcessorTest, RefusesByName) {
@@ -111,7 +121,8 @@ TEST_F(ImageProcessorTest, RefusesByName) {
             file +
                 "image_processor_type is 'BlipImageProcessor'; wanted an image processor of "
                 "BitImageProcessor, CLIPImageProcessor, ConvNextImageProcessor, "
-                "DeiTImageProcessor, SiglipImageProcessor, ViTImageProcessor");
+                "DeiTImageProcessor, DINOv3ViTImageProcessor, SiglipImageProcessor, "
+                "ViTImageProcessor");
   const std::string size_wanted =
       "; wanted a number of 1 .. 8192, or an object with height and width, shortest_edge, "
       "shortest_edge and longest_edge, or max_height and max_width";
@@ -157,6 +168,22 @@ TEST_F(ImageProcessorTest, RefusesByName) {
   config["crop_size"] = 50;
   EXPECT_EQ(OpenWith(config).status().message(),
             file + "do_center_crop is true; wanted false beside crop_pct");
+  const auto of_floats = [&](const std::string& key, const json& value) {
+    const Result<ImageProcessor> opened =
+        OpenWith({{"image_processor_type", "DINOv3ViTImageProcessor"}, {key, value}});
+    return opened.ok() ? "opened" : std::string(opened.status().message());
+  };
+  EXPECT_EQ(of_floats("resample", 1),
+            file + "resample is 1; wanted 2 bilinear or 3 bicubic, as floats are resized");
+  EXPECT_EQ(of_floats("crop_size", 7), "opened");  // without do_center_crop
+  EXPECT_EQ(of_floats("do_rescale", false),
+            file + "do_rescale is false; wanted true, as floats are resized");
+  EXPECT_EQ(OpenWith({{"image_processor_type", "DINOv3ViTImageProcessor"},
+                      {"do_center_crop", true},
+                      {"crop_size", 7}})
+                .status()
+                .message(),
+            file + "do_center_crop is true; wanted false, as floats are resized");
   Write("preprocessor_config.json", json::array());
   EXPECT_EQ(Open().status().message(), file + "found an array of 0; wanted an object");
 }
@@ -213,20 +240,21 @@ TEST_F(ImageProcessorTest, RefusesEdgesThatResizingMakesTooLong) {
 }
 
 TEST_F(ImageProcessorTest, RoundingModesDoNotMatter) {
-  const json config = {{"image_processor_type", "CLIPImageProcessor"}};
   const DrawnPicture picture(1, 301, 407, 3);
-  const auto made = [&](int mode) {
+  const auto made = [&](int mode, const char* type) {
     std::fesetround(mode);
-    const Result<ImageProcessor> processor = OpenWith(config);
+    const Result<ImageProcessor> processor = OpenWith({{"image_processor_type", type}});
     std::vector<uint8_t> bytes(processor->size_bytes());
     const Status status = processor->Process(picture.View(), bytes);
     std::fesetround(FE_TONEAREST);
     EXPECT_TRUE(status.ok()) << status;
     return Values(*processor, bytes);
   };
-  const std::vector<float> nearest = made(FE_TONEAREST);
-  const std::vector<float> upward = made(FE_UPWARD);
-  EXPECT_EQ(std::memcmp(nearest.data(), upward.data(), nearest.size() * sizeof(float)), 0);
+  for (const char* const type : {"CLIPImageProcessor", "DINOv3ViTImageProcessor"}) {
+    const std::vector<float> nearest = made(FE_TONEAREST, type);
+    const std::vector<float> upward = made(FE_UPWARD, type);
+    EXPECT_EQ(std::memcmp(nearest.data(), upward.data(), nearest.size() * sizeof(float)), 0);
+  }
 }
 
 }  // namespace

@@ -8,6 +8,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <numbers>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -150,6 +152,38 @@ TEST(RotaryTable, SameBitsInPartsUnderAnyRoundingAndOnEveryMachine) {
   const RotaryTable upward(frequencies.data(), 100, 1);
   std::fesetround(FE_TONEAREST);
   EXPECT_TRUE(SameBits(Tables(upward, 0, 300).cos, whole.cos));
+}
+
+TEST(RotaryTable, OfAGridHasTheAnglesOfRowsAndColumns) {
+  constexpr RotaryGrid kGrid = {3, 7, 5};
+  constexpr size_t kPairs = 6, kRows = 3 + 7 * 5;
+  const double frequencies[kPairs] = {1, 0.3, 1e300, 0.9, -2, 1e-3};
+  const RotaryTable table(kGrid, frequencies, kPairs, 1.5);
+  const Tables whole(table, 0, kRows);
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t i = 0; i < kPairs; ++i) {
+      const float cos = whole.cos[row * kPairs + i], sin = whole.sin[row * kPairs + i];
+      if (row < 3) {
+        EXPECT_EQ(cos, 1);
+        EXPECT_EQ(sin, 0);
+        continue;
+      }
+      const auto r = static_cast<double>((row - 3) / 5), c = static_cast<double>((row - 3) % 5);
+      const double at = i < kPairs / 2 ? (r + 0.5) / 7 : (c + 0.5) / 5;
+      const double angle = 2 * std::numbers::pi * (2 * at - 1) * frequencies[i];
+      if (frequencies[i] == 1e300) {
+        EXPECT_NEAR(std::hypot(cos, sin), 1.5, 1e-6);
+        continue;
+      }
+      EXPECT_NEAR(cos, 1.5 * std::cos(angle), 1e-7) << row << ", " << i;
+      EXPECT_NEAR(sin, 1.5 * std::sin(angle), 1e-7) << row << ", " << i;
+    }
+  }
+  for (const size_t begin : {2, 3, 20}) {
+    const Tables part(table, begin, begin + 9);
+    EXPECT_TRUE(SameBits(part.cos, std::span(whole.cos).subspan(begin * kPairs, 9 * kPairs)));
+    EXPECT_TRUE(SameBits(part.sin, std::span(whole.sin).subspan(begin * kPairs, 9 * kPairs)));
+  }
 }
 
 TEST(RotaryTable, AnyFiniteFrequencyStaysInRange) {

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes tests/data/images: what Pillow resizes pictures to, and what transformers' processors on
 Pillow make of pictures, as CRC-32 sums; and files of pictures. Needs Pillow 13.0, transformers
-5.23.0, numpy, torch 2.15.0 and, as transformers imports it, torchvision.
+5.23.0, numpy, torch 2.15.0 and torchvision. DINOv3's processor, which is on torchvision alone,
+computes without FMA, as torch's bits go by the CPU otherwise.
 
     tests/make/make_image_fixtures.py            writes the files
     tests/make/make_image_fixtures.py --check    makes them again and compares
@@ -24,6 +25,7 @@ import tempfile
 import zlib
 
 os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ.setdefault("ATEN_CPU_CAPABILITY", "default")  # of torch: without FMA
 
 import numpy as np  # noqa: E402
 from PIL import Image  # noqa: E402
@@ -119,6 +121,17 @@ CONFIGS = {
                "image_mean": [0.485, 0.456, 0.406], "image_processor_type": "BitImageProcessor",
                "image_std": [0.229, 0.224, 0.225], "resample": 3,
                "rescale_factor": 0.00392156862745098, "size": {"shortest_edge": 256}},
+    "dinov3": {"crop_size": None, "default_to_square": True, "device": None,
+               "do_center_crop": None, "do_convert_rgb": None, "do_normalize": True,
+               "do_rescale": True, "do_resize": True, "image_mean": [0.485, 0.456, 0.406],
+               "image_processor_type": "DINOv3ViTImageProcessorFast",
+               "image_std": [0.229, 0.224, 0.225], "resample": 2,
+               "rescale_factor": 0.00392156862745098, "return_tensors": None,
+               "size": {"height": 224, "width": 224}},
+    "dinov3, bicubic": {"image_processor_type": "DINOv3ViTImageProcessor", "resample": 3,
+                        "size": {"height": 90, "width": 91}, "do_normalize": False},
+    "dinov3, as its type says": {"image_processor_type": "DINOv3ViTImageProcessor", "size": 64,
+                                 "rescale_factor": 0.01},
     "convnext": {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 112},
                  "crop_pct": 0.875},
     "convnext, large": {"image_processor_type": "ConvNextImageProcessor", "size": 384},
@@ -139,15 +152,15 @@ def processor_cases():
         sums = []
         for seed, shape in enumerate(PICTURES, start=1000):
             array = picture(seed, *shape)
-            if array.shape[2] == 1 or not processor.do_convert_rgb:
+            if array.shape[2] == 1 or not processor.do_convert_rgb or "dinov3" in name:
                 # What load_image makes of grey pictures; others with an alpha are refused there.
                 array = np.array(convert(array))
             try:
-                values = processor(array, return_tensors="np", input_data_format="channels_last")
+                values = processor(array, input_data_format="channels_last")
             except ValueError:  # resized to nothing
                 sums.append(None)
                 continue
-            values = values["pixel_values"][0].astype(np.float32)
+            values = np.asarray(values["pixel_values"][0], np.float32)
             sums.append(zlib.crc32(values.tobytes()))
         cases.append({"name": name, "config": config, "output": list(values.shape[1:]),
                       "crc": sums})

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Makes the tiny folders of tests/data/vision with transformers, and what transformers computes
-from them in float64 on the pixels of its processors on Pillow. tests/text/image_encoder_test.cc
-runs encore on them. Needs torch, transformers, torchvision and Pillow, from PyPI.
+from them in float64 on the pixels of its processors on Pillow, or where it has none on torchvision
+(DINOv3). tests/text/image_encoder_test.cc runs encore on them. Needs torch, transformers,
+torchvision and Pillow, from PyPI.
 
 Every tensor is random, as in make_model_fixtures.py. expected.safetensors has `vectors`, a row for
 each of PICTURES, and `states`, the last ones of the first picture. Of classifiers it has `logits`
@@ -55,7 +56,7 @@ CROPPED = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 3
 class Case:
     name: str
     kind: str  # the class of transformers
-    processor: str  # the start of the class on Pillow
+    processor: str  # the start of the class
     sizes: dict
     settings: dict = field(default_factory=dict)  # of the processor
     dtype: torch.dtype = torch.float16
@@ -115,6 +116,12 @@ CASES = [
     Case("dinov2_registers_up", "Dinov2WithRegistersModel", "Bit",
          {**SIZES, "use_swiglu_ffn": True, "qkv_bias": False, "mlp_ratio": 3},
          {"size": {"shortest_edge": 50}, "crop_size": {"height": 48, "width": 56}}),
+    Case("dinov3", "DINOv3ViTModel", "DINOv3ViT", {**INNER, "num_register_tokens": 4},
+         {"size": {"height": 40, "width": 24}}, dtype=torch.bfloat16),
+    Case("dinov3_gated", "DINOv3ViTModel", "DINOv3ViT",
+         {**INNER, "num_attention_heads": 2, "use_gated_mlp": True, "hidden_act": "silu",
+          "key_bias": True, "value_bias": False, "mlp_bias": False, "rope_theta": 30.0},
+         {**SQUARE, "resample": 3, "image_mean": [0.5, 0.4, 0.3]}),
     Case("deit_labels", "DeiTForImageClassification", "DeiT", SMALL, {**CROPPED, **SQUARE},
          reference="DeiTModel", labels=NAMES, problem="multi_label_classification"),
     Case("dinov2_labels", "Dinov2WithRegistersForImageClassification", "Bit",
@@ -152,7 +159,7 @@ def run(model, case, pixels):
     pooler: the first row counts."""
     base = model
     more = {}
-    if not case.kind.startswith("Dinov2"):
+    if not case.kind.lower().startswith("dino"):
         more["interpolate_pos_encoding"] = True
     if case.whole and not case.reference:
         out = model.get_image_features(pixel_values=pixels, **more)
@@ -239,7 +246,9 @@ def generate(root, names):
         shutil.rmtree(folder, ignore_errors=True)
         model = build(case)
         randomise(model, np.random.RandomState(zlib.crc32(case.name.encode())), case.dtype)
-        processor = getattr(transformers, case.processor + "ImageProcessorPil")(**case.settings)
+        name = case.processor + "ImageProcessor"
+        on_pillow = getattr(transformers, name + "Pil", None)
+        processor = (on_pillow or getattr(transformers, name))(**case.settings)
         pixels = process(processor)
         with torch.no_grad():
             vectors, states, logits = run(model.double(), case, pixels.double())

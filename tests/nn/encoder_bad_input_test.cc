@@ -203,6 +203,14 @@ TEST_F(ForwardBadInput, MaskAndPositions) {
       {"mask.additive has shape [9, 9]", "S at least 18446744073709551615"}));
 }
 
+TEST_F(ForwardBadInput, MoreTokensThanAGridHas) {
+  EncoderConfig config(kStack);
+  config.layers[1].rotary = RotaryConfig{.grid = RotaryGrid{1, 1, 3}};
+  encoder_ = EncoderModel(config).Make();
+  EXPECT_TRUE(Refuses([](Call&) {}, {"a sequence has 5 tokens; wanted at most the 1 before "
+                                     "rotary.grid and its 1 x 3"}));
+}
+
 TEST_F(ForwardBadInput, TapsThatDoNotFit) {
   const auto hidden = [&](const Shape& shape, size_t entries) {
     return [&, shape, entries](Call& c) {

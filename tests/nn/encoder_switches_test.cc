@@ -21,6 +21,7 @@
 #include "tests/support/guarded.h"
 #include "tests/support/precisions.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/targets.h"
 
 namespace encore {
 namespace {
@@ -281,6 +282,31 @@ TEST(EncoderSwitches, RotaryPositions) {
   config.layers[0].rotary = RotaryConfig{};
   config.layers[2].rotary = RotaryConfig{.size = 34, .theta = 500};
   CheckModel(EncoderModel(config), {130, 3}, &worst);
+  PrintWorst(worst);
+}
+
+TEST(EncoderSwitches, RotaryPositionsOnAGrid) {
+  double worst = 0;
+  const RotaryConfig rotaries[] = {
+      {.theta = 100, .grid = RotaryGrid{5, 6, 9}},
+      {.size = 4, .grid = RotaryGrid{0, 65, 1}},
+      {.inverse_frequencies = {1, -0.2, 0.3, 40}, .magnitude = 1.3, .grid = RotaryGrid{64, 1, 7}},
+  };
+  for (RotaryConfig rotary : rotaries) {
+    for (const bool interleaved : {false, true}) {
+      SCOPED_TRACE(testing::Message() << rotary.grid->rows << " rows, " << interleaved);
+      LayerConfig layer = PlainLayer();
+      rotary.interleaved = interleaved;
+      layer.rotary = rotary;
+      CheckLayer(layer, &worst, {}, {17, 1, 59});
+    }
+  }
+  // Beside layers whose places are on a line, or on another grid.
+  EncoderConfig config = EncoderConfig::Uniform(24, 3, PlainLayer());
+  config.layers[0].rotary = RotaryConfig{.grid = RotaryGrid{2, 10, 6}};
+  config.layers[1].rotary = RotaryConfig{};
+  config.layers[2].rotary = RotaryConfig{.grid = RotaryGrid{2, 6, 10}};
+  CheckModel(EncoderModel(config), {62, 3}, &worst);
   PrintWorst(worst);
 }
 

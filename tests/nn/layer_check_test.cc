@@ -126,6 +126,13 @@ TEST(LayerCheck, Positions) {
                            {"rotary.inverse_frequencies has 1 numbers", "half of rotary.size, 2"}));
   EXPECT_TRUE(RefusesLayer(rotary({.inverse_frequencies = {1, kInf}}),
                            {"rotary.inverse_frequencies[1] is ", "wanted a finite number"}));
+  EXPECT_TRUE(RefusesLayer(rotary({.size = 2, .grid = RotaryGrid{1, 2, 2}}),
+                           {"rotary.size is 2; wanted a multiple of 4 beside a grid"}));
+  for (const RotaryGrid& grid : {RotaryGrid{1, 0, 2}, RotaryGrid{1, 2, 0},
+                                 RotaryGrid{1, 2, 1 << 21}, RotaryGrid{SIZE_MAX, 2, 2}}) {
+    EXPECT_TRUE(RefusesLayer(rotary({.grid = grid}),
+                             {"rotary.grid is ", "wanted 1 .. 2^20 in each direction"}));
+  }
   EXPECT_TRUE(RefusesLayer(
       [](L& l) {
         l.alibi = AlibiConfig{.slopes = {1, 2, 3}};

@@ -136,6 +136,8 @@ constexpr VisionCase kCases[] = {
     {"dinov2_gated", 0x53f485deb1dda92c},
     {"dinov2_registers", 0x6a9fedacbc688c3f},
     {"dinov2_registers_up", 0xca78ad2011d06ebc},
+    {"dinov3", 0xb5d8278595e79910},
+    {"dinov3_gated", 0xd6cee9e018d799dd},
     {"deit_labels", 0xa7115b48a80e7d0f},
     {"dinov2_labels", 0xe0fb5aa04c47a273},
     {"siglip_labels", 0xce6ef3575fa32f7d},
@@ -167,13 +169,22 @@ TEST(ImageEncoderFolders, KeysThatChangeTheResultAreRefusedByName) {
       {"dinov2", "mlp_ratio", -1},
       {"dinov2_registers", "num_register_tokens", 4},
       {"clip_vision", "num_hidden_layers", 3},
+      {"dinov3", "num_register_tokens", 0},
+      {"dinov3", "num_register_tokens", 5},
+      {"dinov3", "key_bias", true},
+      {"dinov3", "use_gated_mlp", true},
+      {"dinov3", "rope_theta", 0},
+      {"dinov3", "rope_scaling", json{{"rope_type", "linear"}}},
+      {"dinov3", "qkv_bias", false},
+      {"vit", "use_gated_mlp", true},
   };
   for (const Key& key : keys) {
     SCOPED_TRACE(key.key);
     const ModelFolder folder(kVision + key.folder);
     folder.SetKey(key.key, key.value);
     const std::string error = ErrorOf(folder);
-    const bool of_tensor = Has(error, "register_tokens") || Has(error, "encoder.layers.2");
+    const bool of_tensor = Has(error, "register_tokens") || Has(error, "encoder.layers.2") ||
+                           Has(error, "mlp.gate_proj") || Has(error, "k_proj.bias");
     EXPECT_TRUE(Has(error, key.key) || of_tensor) << error;
   }
 }

@@ -57,7 +57,7 @@ Vectors of tokens (a folder of late interaction, or --vectors tokens with BGE-M3
                 from "row_starts"[i] to [i + 1]. --output-type bf16 halves them (numpy has
                 no bf16: uint16, its bits), int8 quarters them, with a row's scale in "scales"
 
-Pictures (--images, with a folder of CLIP, SigLIP, ViT, DeiT or DINOv2): --input is a PNG, JPEG or
+Pictures (--images, with a folder of CLIP, SigLIP, ViT, DeiT or DINO): --input is a PNG, JPEG or
 WebP file; a folder, of which all such files count in the order of their paths; or texts as above,
 each the path of a picture. They are turned as their EXIF data say, and alpha channels are ignored,
 as load_image of transformers has it. With --output-field "id" is the path.

@@ -97,8 +97,9 @@ FOREIGN = {
                      "windows.h", "io.h"),
                     ["engine/platform/", "bench/", "tests/", "tools/"]),
 }
-# Asks for large pages.
-FOREIGN["sys/"] = [*FOREIGN["sys/"], "engine/base/aligned_buffer.cc"]
+# Ask for large pages, and whether an ARM processor has SDOT.
+FOREIGN["sys/"] = [*FOREIGN["sys/"], "engine/base/aligned_buffer.cc",
+                   "engine/base/simd_targets.cc"]
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 OMP_PRAGMA = re.compile(r"^\s*#\s*pragma\s+omp\b|_Pragma\s*\(\s*\"omp\b")

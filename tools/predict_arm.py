@@ -23,8 +23,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 CORES = ("neoverse-n1", "neoverse-n2", "neoverse-v1", "neoverse-v2", "apple-m1")
 OLDEST = 17
 # Of a type: the kernels' file, and the instruction that a tile multiplies by.
-TYPES = {"F32": ("f32", "fmla"), "Bf16": ("bf16", "fmla"), "Int8": ("int8", "smull")}
-OPERANDS = {"fmla": "v{0}.4s, v30.4s, v31.s[0]", "smull": "v{0}.4s, v30.4h, v31.4h"}
+TYPES = {"F32": ("f32", "fmla"), "Bf16": ("bf16", "fmla"), "Int8": ("int8", "sdot")}
+OPERANDS = {"fmla": "v{0}.4s, v30.4s, v31.s[0]", "sdot": "v{0}.4s, v30.16b, v31.4b[0]"}
 # As the library is compiled, but for fewer targets: NEON_WITHOUT_AES, which always is, and NEON.
 OPTIONS = ("--target=aarch64-linux-gnu", "-std=c++20", "-O3", "-DNDEBUG", "-fno-fast-math",
            "-ffp-contract=off", "-DHWY_DISABLED_TARGETS=(HWY_ALL_SVE|HWY_NEON_BF16)")
@@ -112,7 +112,7 @@ def row(mca, kind, shape, body):
     """A row of the table."""
     name, product = TYPES[kind]
     loop = loop_over_k(body, product)
-    products = sum(b.startswith(product) for b in loop)  # smull2 too
+    products = sum(b.startswith(product) for b in loop)
     if products == 0:
         sys.exit(f"predict_arm: found no {product} in the tile of {shape[0]} rows and {shape[1]} "
                  f"vectors of {name}; wanted a loop of them")

@@ -106,8 +106,10 @@ struct DotBf16 {
 #endif
 
 // Integers: four products of a lane, or two that take an addition of their own.
+#define ENCORE_MULTIPLIES_BYTES \
+  ((HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL) || ENCORE_TARGET_HAS_SDOT)
 struct DotInt8 {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#if ENCORE_MULTIPLIES_BYTES
   using TagA = hn::Repartition<uint8_t, D>;
   using TagB = hn::Repartition<int8_t, D>;
   static constexpr double kProducts = 4;
@@ -125,7 +127,9 @@ struct DotInt8 {
   static hn::Vec<TagA> A(int v) { return hn::Set(TagA(), static_cast<hn::TFromD<TagA>>(v * 85)); }
   static hn::Vec<TagB> B(int v) { return hn::Set(TagB(), static_cast<hn::TFromD<TagB>>(v * 77)); }
   static HWY_INLINE Sum MulAdd(hn::Vec<TagA> a, hn::Vec<TagB> b, Sum sum) {
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#if ENCORE_TARGET_HAS_SDOT
+    return AddDotProducts(hn::GetLane(hn::BitCast(D(), a)), b, sum);
+#elif ENCORE_MULTIPLIES_BYTES
     return hn::SumOfMulQuadAccumulate(TagI32(), a, b, sum);
 #else
     return hn::Add(sum, hn::WidenMulPairwiseAdd(TagI32(), a, b));
@@ -134,7 +138,7 @@ struct DotInt8 {
   static float Total(Sum sum) { return static_cast<float>(hn::ReduceSum(TagI32(), sum)); }
 };
 
-#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
+#if ENCORE_MULTIPLIES_BYTES
 using DotInt4 = DotInt8;
 #else
 // Two sums of 16 bits a lane, each of two products.
@@ -155,6 +159,7 @@ struct DotInt4 {
   static float Total(Sum sum) { return static_cast<float>(hn::GetLane(sum)); }
 };
 #endif
+#undef ENCORE_MULTIPLIES_BYTES
 
 template <class Type, class A, class B, class Sum, size_t kSums>
 HWY_INLINE void DotStep(A& a, B b, Sum (&sums)[kSums]) {

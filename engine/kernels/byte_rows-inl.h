@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Rows of A of the integer kernels: floats become integers 0 .. 255, with a scale and a zero point
-// a row. Included once for each SIMD target.
+// a row. And SDOT, the ARM instruction that multiplies bytes of both signs: rows of A hold 128 less
+// for it. Included once for each SIMD target.
 
 #if defined(ENCORE_ENGINE_KERNELS_BYTE_ROWS_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef ENCORE_ENGINE_KERNELS_BYTE_ROWS_INL_H_
@@ -22,6 +23,40 @@ HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+// Whether there is SDOT. encore's NEON is that of processors which have it (simd_targets.h); where
+// NEON is the compiler's baseline, the compiler knows.
+#undef ENCORE_TARGET_HAS_SDOT
+#if HWY_TARGET == HWY_NEON_BF16 || (HWY_TARGET == HWY_NEON && (HWY_TARGET != HWY_STATIC_TARGET || \
+                                                               defined(__ARM_FEATURE_DOTPROD)))
+#define ENCORE_TARGET_HAS_SDOT 1
+#else
+#define ENCORE_TARGET_HAS_SDOT 0
+#endif
+
+// GemmKernel::a_offset of integer kernels.
+inline constexpr int kByteOffset = ENCORE_TARGET_HAS_SDOT ? 128 : 0;
+
+#if ENCORE_TARGET_HAS_SDOT
+// Makes the assembler take SDOT. GNU's knows it only from armv8.2-a on, for the rest of a function;
+// the other extensions are for what else may be there.
+#if HWY_TARGET == HWY_NEON_BF16 || defined(__ARM_FEATURE_DOTPROD)
+#define ENCORE_ALLOW_SDOT ""
+#elif HWY_COMPILER_CLANG
+#define ENCORE_ALLOW_SDOT ".arch_extension dotprod\n\t"
+#else
+#define ENCORE_ALLOW_SDOT ".arch armv8.2-a+crypto+dotprod+fp16+sve\n\t"
+#endif
+
+// sum + the products of four bytes of a row, which are a float's bits, and those of each column.
+// Highway has no SDOT, and its NEON does not allow the compiler's.
+template <class VecBytes, class VecSum>
+HWY_INLINE VecSum AddDotProducts(float a, VecBytes b, VecSum sum) {
+  asm(ENCORE_ALLOW_SDOT "sdot %0.4s, %1.16b, %2.4b[0]" : "+w"(sum.raw) : "w"(b.raw), "w"(a));
+  return sum;
+}
+#undef ENCORE_ALLOW_SDOT
+#endif
 
 using ByteRowF32 = hn::CappedTag<float, 16>;
 using ByteRowU32 = hn::RebindToUnsigned<ByteRowF32>;
@@ -179,10 +214,11 @@ HWY_INLINE void QuantizeRow(const QuantizedRow& row, size_t k, Element* out) {
     hn::StoreU(hn::TruncateTo(da, hn::And(row(i), byte)), da, out + i);
   }
   if (i < k) hn::StoreN(hn::TruncateTo(da, hn::And(row.Some(i, k - i), byte)), da, out + i, k - i);
-  for (i = k; i % kGroup != 0; ++i) out[i] = 0;
+  for (i = k; i % kGroup != 0; ++i) out[i] = static_cast<Element>(kByteOffset);
 }
 
 // GemmKernel::pack_lhs of integer kernels: Element is uint8_t, or uint16_t of the same numbers.
+// With kByteOffset the bytes are those of int8_t; being even, it changes no rounding.
 template <typename Element, size_t kGroup>
 void PackLhsBytes(const LhsToPack& rows) {
   const ByteRowF32 d;
@@ -202,7 +238,7 @@ void PackLhsBytes(const LhsToPack& rows) {
     for (size_t r = 0; r < count; ++r) {
       out.quant[r] = {quants.scale[r], quants.zero_point[r]};
       const QuantizedRow row{in.row(r), rows.factor, hn::Set(d, quants.inverse[r]),
-                             hn::Set(d, quants.zero_point[r] + kRoundMagic)};
+                             hn::Set(d, quants.zero_point[r] + (kRoundMagic - kByteOffset))};
       QuantizeRow<Element, kGroup>(row, k, reinterpret_cast<Element*>(out.From(r).data));
     }
   }

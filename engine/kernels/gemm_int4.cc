@@ -54,6 +54,17 @@ struct TypeInt4 {
 };
 
 // The sum of a group: some of its products more, and all of it as floats.
+#if ENCORE_TARGET_HAS_SDOT
+using TagSum = TagI32;
+HWY_INLINE float Spread(const uint32_t& word) { return hwy::BitCastScalar<float>(word); }
+HWY_INLINE hn::Vec<TagSum> AddProducts(float a, hn::Vec<TagI8> b, hn::Vec<TagSum> sum) {
+  return AddDotProducts(a, b, sum);
+}
+HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) { return hn::ConvertTo(GemmTagF32(), sum); }
+#else
+HWY_INLINE hn::Vec<TagU8> Spread(const uint32_t& word) {
+  return hn::BitCast(TagU8(), hn::Set(TagU32(), word));
+}
 #if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL
 using TagSum = TagI32;
 HWY_INLINE hn::Vec<TagSum> AddProducts(hn::Vec<TagU8> a, hn::Vec<TagI8> b, hn::Vec<TagSum> sum) {
@@ -69,6 +80,7 @@ HWY_INLINE VecF32 FloatOf(hn::Vec<TagSum> sum) {
   const hn::Vec<TagI16> one = hn::Set(TagI16(), int16_t{1});
   return hn::ConvertTo(GemmTagF32(), hn::WidenMulPairwiseAdd(TagI32(), sum, one));
 }
+#endif
 #endif
 
 // MR * NV sums of a group, NV vectors of B, one of A and, without VNNI, a product. With 32
@@ -91,10 +103,11 @@ constexpr size_t kChunk = 8;
 
 // Some groups of a panel for MR rows: acc += a b.
 struct Chunk {
-  const uint8_t* a;    // [MR, groups * kInt4Group]
-  size_t lda;          // bytes
-  const int8_t* b;     // [groups, kWords, nr, kWord]
-  const float* scale;  // [groups, nr]
+  const uint8_t* a;      // [MR, groups * kInt4Group]
+  size_t lda;            // bytes
+  const int8_t* b;       // [groups, kWords, nr, kWord]
+  const float* scale;    // [groups, nr]
+  const int32_t* start;  // [groups, nr]: with kByteOffset, its products with a column's group
   size_t groups;
   float* acc;            // [MR, nr]
   const char* prefetch;  // for each group `lines` lines from here, prefetch_step bytes on
@@ -110,6 +123,7 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
                               chunk.lda / sizeof(uint32_t));
   const int8_t* HWY_RESTRICT b = chunk.b;
   const float* HWY_RESTRICT scale = chunk.scale;
+  [[maybe_unused]] const int32_t* HWY_RESTRICT start = chunk.start;
   const char* prefetch = chunk.prefetch;
   float* HWY_RESTRICT acc = chunk.acc;
   VecF32 kept[MR][NV];
@@ -131,7 +145,11 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
     for (size_t i = 0; i < MR; ++i) {
       ENCORE_UNROLL
       for (size_t j = 0; j < NV; ++j) {
-        sums[i][j] = hn::Zero(TagSum());
+        if constexpr (kByteOffset != 0) {
+          sums[i][j] = hn::BitCast(TagSum(), hn::Load(TagI32(), start + j * kLanes));
+        } else {
+          sums[i][j] = hn::Zero(TagSum());
+        }
         ENCORE_PIN(sums[i][j]);
       }
     }
@@ -143,7 +161,7 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
       b += kNr * kWord;
       ENCORE_UNROLL
       for (size_t i = 0; i < MR; ++i) {
-        const hn::Vec<TagU8> ai = hn::BitCast(TagU8(), hn::Set(TagU32(), a(i)));
+        const auto ai = Spread(a(i));
         ENCORE_UNROLL
         for (size_t j = 0; j < NV; ++j) {
           sums[i][j] = AddProducts(ai, bk[j], sums[i][j]);
@@ -167,6 +185,7 @@ HWY_NOINLINE void RunChunk(const Chunk& chunk) {
       }
     }
     scale += kNr;
+    if constexpr (kByteOffset != 0) start += kNr;
   }
   if constexpr (kKeepsSums) {
     ENCORE_UNROLL
@@ -187,10 +206,11 @@ template <size_t NV>
 constexpr std::array<ChunkFn, kMaxMr[NV] + 1> kChunkFns =
     ChunkFns<NV>(std::make_index_sequence<kMaxMr[NV]>());
 
-// A group's nibbles as bytes, -8 .. 7, and its scales as floats.
+// A group's nibbles as bytes, -8 .. 7, its scales as floats, and Chunk::start.
 template <size_t NV>
 HWY_INLINE void UnpackGroup(const uint8_t* HWY_RESTRICT packed, int8_t* HWY_RESTRICT bytes,
-                            float* HWY_RESTRICT scale) {
+                            float* HWY_RESTRICT scale,
+                            [[maybe_unused]] int32_t* HWY_RESTRICT start) {
   constexpr size_t kNr = NV * kLanes;
   constexpr size_t kVector = kLanes * kWord;
   const auto low = hn::Set(TagU8(), uint8_t{15});
@@ -208,6 +228,18 @@ HWY_INLINE void UnpackGroup(const uint8_t* HWY_RESTRICT packed, int8_t* HWY_REST
     packed += kNr * kWord;
     bytes += 2 * kNr * kWord;
   }
+#if ENCORE_TARGET_HAS_SDOT
+  bytes -= kNr * kInt4Group;
+  ENCORE_UNROLL
+  for (size_t j = 0; j < NV; ++j) {
+    const float ones = Spread(0x01010101u);
+    hn::Vec<TagI32> sum = hn::Zero(TagI32());
+    for (size_t k = 0; k < kWords; ++k) {
+      sum = AddDotProducts(ones, hn::Load(TagI8(), bytes + (k * kNr + j * kLanes) * kWord), sum);
+    }
+    hn::Store(hn::ShiftLeft<7>(sum), TagI32(), start + j * kLanes);
+  }
+#endif
   const hn::Rebind<uint16_t, TagU32> du16;
   ENCORE_UNROLL
   for (size_t j = 0; j < NV; ++j) {
@@ -226,6 +258,7 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
   alignas(64) float acc[kMaxRows * kNr];
   alignas(64) int8_t bytes[kChunk * kInt4Group * kNr];
   alignas(64) float scales[kChunk * kNr];
+  alignas(64) int32_t starts[kByteOffset != 0 ? kChunk * kNr : 1];
   for (size_t i = 0; i < rows; ++i) {
     for (size_t j = 0; j < kNr; j += kLanes) {
       hn::Store(hn::LoadU(d, tile.in.init + i * tile.in.ld_init + j), d, acc + i * kNr + j);
@@ -239,7 +272,8 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
   for (size_t g0 = 0; g0 < tile.in.kc; g0 += kChunk) {
     const size_t groups = std::min(kChunk, tile.in.kc - g0);
     for (size_t g = 0; g < groups; ++g) {
-      UnpackGroup<NV>(packed, bytes + g * kInt4Group * kNr, scales + g * kNr);
+      UnpackGroup<NV>(packed, bytes + g * kInt4Group * kNr, scales + g * kNr,
+                      kByteOffset != 0 ? starts + g * kNr : nullptr);
       packed += kNr * kInt4GroupBytes;
     }
     Chunk chunk;
@@ -247,6 +281,7 @@ void RunSomeRows(const GemmTile& tile, size_t rows) {
     chunk.lda = tile.in.a.stride;
     chunk.b = bytes;
     chunk.scale = scales;
+    chunk.start = starts;
     chunk.groups = groups;
     chunk.acc = acc;
     chunk.prefetch = tile.in.prefetch + g0 * tile.in.prefetch_step;
@@ -292,6 +327,7 @@ constexpr GemmKernel MakeKernel() {
   GemmKernel kernel{};
   kernel.target = &HWY_STR(HWY_NAMESPACE)[2];  // of "N_AVX2"
   kernel.integer = true;
+  kernel.a_offset = kByteOffset;
   kernel.a_bytes = 1;
   kernel.b_bytes = 0;
   kernel.kr = kInt4Group;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The int8 micro-kernels of every SIMD target: unsigned rows, signed columns, exact 32-bit sums.
-// Four products at a time where there is an instruction that does not saturate (VPDPBUSD), else two
-// of numbers widened to 16 bits (VPMADDWD): VPMADDUBSW would saturate at 255 * 127 twice.
+// Four products at a time where there is an instruction that does not saturate (VPDPBUSD; SDOT for
+// rows that hold 128 less), else two of numbers widened to 16 bits (VPMADDWD): VPMADDUBSW would
+// saturate at 255 * 127 twice.
 
 #include <cstddef>
 #include <cstdint>
@@ -33,7 +34,8 @@ using TagU32 = hn::RebindToUnsigned<GemmTagF32>;
 using VecF32 = hn::Vec<GemmTagF32>;
 using VecI32 = hn::Vec<TagI32>;
 
-#define ENCORE_MULTIPLIES_BYTES (HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL)
+#define ENCORE_MULTIPLIES_BYTES \
+  ((HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3_DL) || ENCORE_TARGET_HAS_SDOT)
 // Bytes of B that are widened as they are loaded halve its memory. Tiles of AVX2 take no longer for
 // it (measured on Zen 3), of SSE4 some percent.
 #define ENCORE_WIDENS_BYTES (HWY_TARGET == HWY_AVX2)
@@ -55,9 +57,13 @@ struct TypeInt8 {
   using Word = hwy::UnsignedFromSize<kGroup * sizeof(BElement)>;
   static constexpr bool kInteger = true;
   static constexpr bool kFloatSums = false;
+#if ENCORE_TARGET_HAS_SDOT
+  static HWY_INLINE float Spread(const AWord& word) { return hwy::BitCastScalar<float>(word); }
+#else
   static HWY_INLINE hn::Vec<TagA> Spread(const AWord& word) {
     return hn::BitCast(TagA(), hn::Set(TagU32(), word));
   }
+#endif
   static HWY_INLINE hn::Vec<TagB> Load(const Word* words) {
     const hn::Rebind<BElement, TagB> d;
     const auto b = hn::LoadU(d, reinterpret_cast<const BElement*>(words));
@@ -67,6 +73,11 @@ struct TypeInt8 {
     return b;
 #endif
   }
+#if ENCORE_TARGET_HAS_SDOT
+  static HWY_INLINE VecF32 MulAdd(float a, hn::Vec<TagB> b, VecF32 sum) {
+    return AddDotProducts(a, b, sum);
+  }
+#else
   static HWY_INLINE VecF32 MulAdd(hn::Vec<TagA> a, hn::Vec<TagB> b, VecF32 sum) {
     const TagI32 di;
 #if ENCORE_MULTIPLIES_BYTES
@@ -76,6 +87,7 @@ struct TypeInt8 {
                        hn::Add(hn::BitCast(di, sum), hn::WidenMulPairwiseAdd(di, a, b)));
 #endif
   }
+#endif
 
 // MR * NV accumulators, NV vectors of B, one of A and, where numbers are widened, a product. The
 // latency is 4 or 5 and two go a cycle: 10 accumulators or more.

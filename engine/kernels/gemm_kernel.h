@@ -160,6 +160,8 @@ struct GemmKernel {
   const char* target;         // Highway's name of the SIMD target, or "AMX"
   bool integer = false;       // int8 and int4; int8's sums are int32_t, and its `pack` reads floats
                               // that are integers
+  int a_offset = 0;           // of integer: rows of A hold so much less, and so do the sums of
+                              // slices before the last, but int4's
   size_t a_bytes;             // of an element of A
   size_t b_bytes;             // and of B; of int4 0, whose groups are kInt4GroupBytes
   size_t kr;                  // elements of a group

@@ -23,6 +23,7 @@
 #include <cstddef>
 
 #include "engine/base/prefetch.h"
+#include "engine/kernels/byte_rows-inl.h"
 #include "engine/kernels/gemm_kernel.h"
 #include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/unroll.h"
@@ -88,6 +89,7 @@ struct RowPointers {
 template <bool kFloatSums, size_t MR, size_t NV, class V>
 HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
   const GemmTagF32 d;
+  [[maybe_unused]] const hn::RebindToSigned<GemmTagF32> di;
   constexpr size_t kLanes = hn::MaxLanes(GemmTagF32());
   ENCORE_UNROLL
   for (size_t j = 0; j < NV; ++j) {
@@ -100,7 +102,12 @@ HWY_INLINE void Dequantize(const GemmTile& t, V (&acc)[MR][NV]) {
       const V scale = hn::Set(d, t.in.a.quant[i].scale);
       V sum = acc[i][j];
       if constexpr (!kFloatSums) {
-        sum = hn::ConvertTo(d, hn::BitCast(hn::RebindToSigned<GemmTagF32>(), sum));
+        auto integers = hn::BitCast(di, sum);
+        if constexpr (kByteOffset != 0) {  // its products with the column, exactly
+          const V offset = hn::Set(d, static_cast<float>(kByteOffset));
+          integers = hn::Add(integers, hn::ConvertTo(di, hn::Mul(col_sum, offset)));
+        }
+        sum = hn::ConvertTo(d, integers);
       }
       const V centred = hn::NegMulAdd(zero_point, col_sum, sum);
       acc[i][j] = hn::MulAdd(hn::Mul(centred, scale), col_scale, bias);

@@ -102,6 +102,7 @@ constexpr GemmKernel KernelOf(GemmKernel::PackLhsFn pack_lhs) {
   GemmKernel kernel{};
   kernel.target = &HWY_STR(HWY_NAMESPACE)[2];  // of "N_AVX2"
   kernel.integer = Type::kInteger;
+  kernel.a_offset = Type::kInteger ? kByteOffset : 0;
   kernel.a_bytes = sizeof(typename Type::AWord) / Type::kGroup;
   kernel.b_bytes = sizeof(typename Type::Word) / Type::kGroup;
   kernel.kr = Type::kGroup;

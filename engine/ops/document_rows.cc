@@ -22,7 +22,7 @@ namespace encore::inline v0_1 {
 namespace internal {
 namespace {
 
-// Rows of A are unsigned: 128 is zero.
+// Rows of A are unsigned, or with GemmKernel::a_offset less by that: 128 is zero.
 constexpr float kInt8Zero = 128;
 
 void Bf16ToFloats(const GemmKernel& kernel, const std::byte* from, size_t count, float* out) {
@@ -42,6 +42,10 @@ void Int8ToUnsigned(const std::byte* from, size_t count, std::byte* to) {
 // One row of `width` elements as one of A, without what fills up its last group.
 void MakeRow(const GemmKernel& kernel, DType type, const std::byte* from, size_t width,
              std::byte* out) {
+  if (type == DType::kI8 && kernel.a_offset != 0) {
+    std::memcpy(out, from, width);
+    return;
+  }
   if (type == DType::kI8) {
     return kernel.a_bytes == 1 ? Int8ToUnsigned<uint8_t>(from, width, out)
                                : Int8ToUnsigned<uint16_t>(from, width, out);

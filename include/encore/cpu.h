@@ -57,7 +57,8 @@ struct CoreDomain {
 ENCORE_API std::vector<CoreDomain> CoreDomains();
 
 // SIMD targets by Highway's names ("AVX3_ZEN4", "AVX3_DL", "AVX3", "AVX2", "SSE4", "SSE2", "NEON",
-// "EMU128"), best first. And "AMX", which is AVX3_DL but for the products of int8 encoders: those
+// "EMU128"), best first. "NEON" is for ARM's processors that multiply bytes (SDOT); older ones have
+// "NEON_WITHOUT_AES". And "AMX", which is AVX3_DL but for the products of int8 encoders: those
 // of 32 rows and more, and of k that is a multiple of 64 from 256 on, use Intel's matrix
 // extensions, with the same bits. Linux is asked for its permission when the first such encoder is
 // made, for the whole process and for good; if it refuses, AVX3_DL it is. Where it grants it,

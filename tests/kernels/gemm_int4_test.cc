@@ -99,6 +99,8 @@ void Check(const GemmKernel& kernel, const Int4Case& t) {
                                                       : std::clamp(128 + 50 * v, 0.0f, 255.0f));
     }
   }
+  std::vector<std::byte> rows(a.size());
+  for (size_t i = 0; i < a.size(); ++i) PutElementOfA(kernel, rows.data(), i, a[i]);
   const Columns columns(nr, t.groups, t.extreme);
   std::vector<std::byte> b(t.groups * nr * kInt4GroupBytes + 1);
   columns.PackInto(b.data(), nr);
@@ -122,7 +124,7 @@ void Check(const GemmKernel& kernel, const Int4Case& t) {
     for (size_t j = 0; j < nr; ++j) c.view()(i, j) = init[i * ldc + j];
   }
   GemmTile tile{};
-  tile.in.a.data = reinterpret_cast<const std::byte*>(a.data());
+  tile.in.a.data = rows.data();
   tile.in.a.stride = lda;
   tile.in.b = b.data();
   tile.in.ldb = nr;
@@ -223,7 +225,7 @@ TEST(GemmInt4, RowsAreThoseOfInt8) {
         ASSERT_EQ(quant[r].zero_point, want_quant[r].zero_point);
         for (size_t i = 0; i < whole; ++i) {
           const size_t at = r * int8.GroupsOf(k) * int8.kr + i;
-          ASSERT_EQ(static_cast<float>(got[r * whole + i]),
+          ASSERT_EQ(ElementOfA(int4, got.data(), r * whole + i),
                     i < k ? ElementOfA(int8, want.data(), at) : 0.0f)
               << "at " << r << ", " << i;
         }

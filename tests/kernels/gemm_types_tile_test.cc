@@ -173,7 +173,8 @@ void Check(const GemmKernel& kernel, const TileCase& t) {
       float want = factors ? start * init_scale[i] : start;
       if (kernel.integer) {
         int64_t sum = std::bit_cast<int32_t>(start);
-        for (size_t e = 0; e < k; ++e) sum += static_cast<int64_t>(row[e] * column[e]);
+        const float less = t.last ? 0.0f : static_cast<float>(kernel.a_offset);
+        for (size_t e = 0; e < k; ++e) sum += static_cast<int64_t>((row[e] - less) * column[e]);
         ASSERT_EQ(static_cast<int32_t>(sum), sum) << "the case's own sums do not fit";
         want = std::bit_cast<float>(static_cast<int32_t>(sum));
         if (t.last) want = Dequantized(fma, sum, quant[i], col_scale[j], col_sum[j], bias[j]);

@@ -197,9 +197,12 @@ void CheckProduct(const Sizes& sizes, bool gated) {
   }
   std::vector<float> want;
   for (size_t i = 0; i < m; ++i) {
-    const auto* const row = reinterpret_cast<const uint8_t*>(rows.data() + i * whole);
+    std::vector<uint8_t> row;
+    for (size_t e = 0; e < whole; ++e) {
+      row.push_back(static_cast<uint8_t>(ElementOfA(kernel, rows.data(), i * whole + e)));
+    }
     const auto product = [&](size_t j) {
-      const float sum = reference::Int4Sum(fma, {row, whole}, q[j], scales[j], 0);
+      const float sum = reference::Int4Sum(fma, row, q[j], scales[j], 0);
       return reference::Int4Finish(fma, sum, quant[i].scale, quant[i].zero_point,
                                    reference::Int4ColumnSum(q[j], scales[j]), bias[j]);
     };

@@ -73,8 +73,11 @@ inline float ElementAt(const void* at, size_t bytes, bool integer, bool is_signe
   return is_signed ? static_cast<float>(static_cast<int8_t>(byte)) : static_cast<float>(byte);
 }
 inline float ElementOfA(const GemmKernel& kernel, const void* a, size_t i) {
-  return ElementAt(static_cast<const std::byte*>(a) + kernel.PlaceInA(i) * kernel.a_bytes,
-                   kernel.a_bytes, kernel.integer, false);
+  const float stored =
+      ElementAt(static_cast<const std::byte*>(a) + kernel.PlaceInA(i) * kernel.a_bytes,
+                kernel.a_bytes, kernel.integer, kernel.a_offset != 0);
+  // Not 0 to -0.
+  return kernel.a_offset == 0 ? stored : stored + static_cast<float>(kernel.a_offset);
 }
 inline float ElementOfB(const GemmKernel& kernel, const void* b, size_t i) {
   return ElementAt(static_cast<const std::byte*>(b) + i * kernel.b_bytes, kernel.b_bytes,
@@ -96,7 +99,7 @@ inline void PutElement(void* at, size_t bytes, bool integer, float value) {
 }
 inline void PutElementOfA(const GemmKernel& kernel, void* a, size_t i, float value) {
   PutElement(static_cast<std::byte*>(a) + kernel.PlaceInA(i) * kernel.a_bytes, kernel.a_bytes,
-             kernel.integer, value);
+             kernel.integer, value - static_cast<float>(kernel.a_offset));
 }
 inline void PutElementOfB(const GemmKernel& kernel, void* b, size_t i, float value) {
   PutElement(static_cast<std::byte*>(b) + i * kernel.b_bytes, kernel.b_bytes, kernel.integer,

@@ -38,32 +38,15 @@ for option in "${@:2}"; do
     *) usage ;;
   esac
 done
-readonly arch="${target%%-*}" folder="build/cross/$target$suffix"
+readonly folder="build/cross/$target$suffix"
 
 if [[ $test == yes && $runner != - ]]; then
   command -v "$runner" >/dev/null || { echo "left out: there is no $runner here"; exit 3; }
 fi
 
-readonly zig_version=0.17.1
-tools/python_env.sh ziglang==$zig_version
-zig=$(.deps/venv/bin/python -c 'import pathlib, ziglang
-print(pathlib.Path(ziglang.__file__).with_name("zig"))')
-[[ -d .deps/highway-source ]] || { echo "cross.sh: apt has no source of Highway here"; exit 3; }
-
-# CMake wants each tool as one program.
-readonly bin="$PWD/$folder/zig"
-mkdir -p "$bin"
-for tool in "cc -target $target" "c++ -target $target" ar ranlib rc; do
-  printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"
-done
-chmod +x "$bin"/*
-
-# Headers of no system: those beside them are this one's C library.
-readonly headers="$PWD/build/cross/headers"
-mkdir -p "$headers"
-for name in nlohmann CLI; do
-  [[ -e "$headers/$name" ]] || cp -r "/usr/include/$name" "$headers"
-done
+# shellcheck source=tools/use_zig.sh
+source tools/use_zig.sh
+use_zig "$target" "$system" "$folder"
 
 options=(-DENCORE_BUILD_TESTS=OFF) targets=(--target encore_tool)
 if [[ $runner == wine && $test == yes && -e /usr/src/googletest/CMakeLists.txt ]]; then
@@ -73,20 +56,9 @@ if [[ $runner == wine && $test == yes && -e /usr/src/googletest/CMakeLists.txt ]
   targets+=(--target encore_tests)
 fi
 options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
-if [[ -n "$suffix" ]]; then
-  options+=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG")
-fi
+[[ -z "$suffix" ]] || options+=("${quick_options[@]}")
 
-# The programs above are new ones to ccache each time, and what they call is not.
-export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $zig_version $target"
-tools/build.sh "$folder" -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="$arch" \
-  -DCMAKE_C_COMPILER="$bin/cc" -DCMAKE_CXX_COMPILER="$bin/c++" \
-  -DCMAKE_AR="$bin/ar" -DCMAKE_RANLIB="$bin/ranlib" -DCMAKE_RC_COMPILER="$bin/rc" \
-  -DCMAKE_PROJECT_encore_INCLUDE="$PWD/tools/cmake/cross_headers.cmake" \
-  -DENCORE_CROSS_HEADERS="$headers" \
-  -DFETCHCONTENT_SOURCE_DIR_HWY="$PWD/.deps/highway-source" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON \
-  -DENCORE_OPENMP=OFF -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_BUILD_SERVER=OFF \
-  -DENCORE_BUILD_IMAGES=OFF "${options[@]}" "${targets[@]}"
+tools/build.sh "$folder" "${zig_options[@]}" "${options[@]}" "${targets[@]}"
 encore="$folder/bin/encore"
 [[ $system != Windows ]] || encore+=.exe
 readonly encore

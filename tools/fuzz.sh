@@ -11,6 +11,7 @@
 #                                       target included: random changes of the seeds, by as many
 #                                       processes as JOBS says (default: the cores), each with N
 #                                       inputs of its own
+#   tools/fuzz.sh --build FOLDER ...    the targets that are built in FOLDER, e.g. beside tests
 #
 # SEED (default 1) is the random seed, of the first process. The same build, seeds and corpus give
 # the same inputs again, as long as the system lists the files in the same order. Hours of it, with
@@ -28,10 +29,13 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 runs=20000
 release=no
+folder=build/fuzz
+build_them=yes
 while [[ "${1:-}" == --* ]]; do
   case "$1" in
     --runs) runs="$2"; shift ;;
     --release) release=yes ;;
+    --build) folder="$2" build_them=no; shift ;;
     *) echo "fuzz.sh: unknown argument '$1'" >&2; exit 2 ;;
   esac
   shift
@@ -50,7 +54,7 @@ run_sanitized() {
   local name="$1" log="build/fuzz/$1.log" started=$SECONDS executed covered
   mkdir -p "build/fuzz/corpus/$name"
   # Not entropic: choosing inputs would take longer than running them.
-  if ! "build/fuzz/tests/fuzz/fuzz_$name" -runs="$([[ $runs -eq 0 ]] && echo -1 || echo "$runs")" \
+  if ! "$folder/tests/fuzz/fuzz_$name" -runs="$([[ $runs -eq 0 ]] && echo -1 || echo "$runs")" \
       -seed="${SEED:-1}" -max_len=6000 -timeout=10 -entropic=0 -print_final_stats=1 \
       -dict=tests/fuzz/words.dict -artifact_prefix="build/fuzz/$name-" \
       "build/fuzz/corpus/$name" "tests/data/fuzz/$name" \
@@ -100,14 +104,16 @@ if [[ $release == yes ]]; then
   for name in "${names[@]}"; do run_release "$name"; done
   exit 0
 fi
-targets=()
-for name in "${names[@]}"; do targets+=(--target "fuzz_$name"); done
 # The kernels as portable code without sanitizers, which makes them compile in seconds.
-CXX="${CXX:-clang++}" build build/fuzz -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 \
-  -DCMAKE_CXX_FLAGS_RELEASE="-O1" -DENCORE_QUICK_BUILD=ON "${targets[@]}"
+if [[ $build_them == yes ]]; then
+  targets=()
+  for name in "${names[@]}"; do targets+=(--target "fuzz_$name"); done
+  CXX="${CXX:-clang++}" build "$folder" -DENCORE_SANITIZE=address,undefined -DENCORE_SIMD=emu128 \
+    -DCMAKE_CXX_FLAGS_RELEASE="-O1" -DENCORE_QUICK_BUILD=ON "${targets[@]}"
+fi
 # A process each, as many at once as there are cores.
 export -f run_sanitized
-export runs
+export runs folder
 # shellcheck disable=SC2016  # the other shell's
 printf '%s\0' "${names[@]}" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" \
   bash -euo pipefail -c 'run_sanitized "$1"' run_sanitized

@@ -3,14 +3,18 @@
 // ENCORE_UNROLL, before a loop of constant count over an array of vectors: the loop must vanish for
 // the vectors to live in registers. g++ 12 keeps such arrays in memory otherwise. ENCORE_NO_UNROLL,
 // before a loop whose body fills the registers: clang would unroll it by two, hoist loads and
-// spill. ENCORE_32_REGISTERS: whether the SIMD target has 32 vector registers; else it has 16.
+// spill. With ENCORE_FEW_TILES nothing is unrolled, with which sanitizers compile for minutes.
+// ENCORE_32_REGISTERS: whether the SIMD target has 32 vector registers; else it has 16.
 
 #ifndef ENCORE_ENGINE_KERNELS_UNROLL_H_
 #define ENCORE_ENGINE_KERNELS_UNROLL_H_
 
 #include "hwy/base.h"
 
-#if HWY_COMPILER_CLANG
+#if defined(ENCORE_FEW_TILES)
+#define ENCORE_UNROLL
+#define ENCORE_NO_UNROLL
+#elif HWY_COMPILER_CLANG
 #define ENCORE_UNROLL _Pragma("clang loop unroll(full)")
 #define ENCORE_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #else

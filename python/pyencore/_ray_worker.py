@@ -53,6 +53,8 @@ class BoundCores:
     is bound.
     """
 
+    mark_of_core = "\0pyencore-core-{}"  # a socket's name without a file: freed with its process
+
     def __init__(self, count: int) -> None:
         self.cores: list[int] = []
         self._marks: list[socket.socket] = []
@@ -76,8 +78,7 @@ class BoundCores:
             mark = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
             self._marks.append(mark)
             try:
-                # A name without a file: the system frees it when the process ends, however it does.
-                mark.bind(f"\0pyencore-core-{core}")
+                mark.bind(self.mark_of_core.format(core))
             except OSError:
                 self.release()
                 return False

@@ -17,6 +17,7 @@ from typing import Any
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["RAY_worker_niceness"] = "0"  # else Ray's tests wait for all else that a machine does
 
 import pytest  # noqa: E402
 

@@ -154,6 +154,7 @@ def kill_node_with_readers(cluster: Cluster, texts: Input) -> None:
                     cluster.remove_node(node, allow_graceful=False)
                     found.append(actor["ActorID"])
                     return
+            time.sleep(0.02)
 
     thread = threading.Thread(target=kill)
     thread.start()

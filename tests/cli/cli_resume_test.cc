@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "tests/cli/cli_runner.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/text_case.h"
 #include "tools/encore/resume_record.h"
 
@@ -122,7 +123,7 @@ std::string Edit(Strings* texts, size_t done, std::mt19937* draw) {
 }
 
 TEST_F(CliResumeTest, EveryEditAmongTheDoneTextsIsNoticed) {
-  constexpr int kEdits = 10;
+  constexpr int kEdits = kSlow ? 3 : 10;
   std::mt19937 draw(1);
   const Strings texts = Texts(200);
   WriteLines("some", Strings(texts.begin(), texts.begin() + kDone));
@@ -335,7 +336,8 @@ TEST_F(CliResumeTest, AnOutputWhoseRunsEndedBetweenTheTwoFilesIsResumed) {
 TEST_F(CliResumeTest, EndedAtAnyMomentARunGoesOn) {
   constexpr int kEnds[] = {SIGKILL, SIGTERM, SIGINT, SIGHUP};
   std::mt19937 draw(1);
-  WriteLines("all", Texts(5000));
+  constexpr int kAttempts = kSlow ? 6 : 24;
+  WriteLines("all", Texts(kSlow ? 1000 : 5000));
   for (const Format& format : {kFormats[0], kFormats[3], kFormats[5]}) {
     SCOPED_TRACE(format.output);
     const auto start = std::chrono::steady_clock::now();
@@ -350,7 +352,7 @@ TEST_F(CliResumeTest, EndedAtAnyMomentARunGoesOn) {
     pointers.push_back(nullptr);
     size_t kept = 0;
     // More and later ones on a machine that has become slower meanwhile.
-    for (int i = 0; i < 24 || (kept == 0 && i < 240); ++i) {
+    for (int i = 0; i < kAttempts || (kept == 0 && i < 240); ++i) {
       if (i % 12 == 0) fs::remove(Path(format.output));
       const pid_t child = ::fork();
       ASSERT_GE(child, 0);
@@ -360,7 +362,8 @@ TEST_F(CliResumeTest, EndedAtAnyMomentARunGoesOn) {
         ::execv(pointers[0], pointers.data());
         ::_exit(127);
       }
-      std::this_thread::sleep_for(time * (1 + i / 24) * static_cast<int>(draw() % 1000) / 1000);
+      std::this_thread::sleep_for(time * (1 + i / kAttempts) * static_cast<int>(draw() % 1000) /
+                                  1000);
       ::kill(child, kEnds[draw() % 4]);
       int status = 0;
       ASSERT_EQ(::waitpid(child, &status, 0), child);

@@ -120,7 +120,7 @@ class DrawnView {
   DrawnView(const Shape& shape, const typename TensorView<T>::Strides& strides) {
     const Reach reach = ReachOf(shape, strides);
     count_ = HasElements(shape) ? reach.below + reach.above + 1 : 0;
-    memory_ = std::make_unique_for_overwrite<T[]>(count_ + 2 * kZone);
+    memory_.reset(new T[count_ + 2 * kZone]);  // libc++ 14 has no make_unique_for_overwrite
     view_ = TensorView<T>(memory_.get() + kZone + reach.below, shape, strides);
   }
 

@@ -15,6 +15,7 @@
 #include "encore/safetensors.h"
 #include "engine/base/quoted.h"
 #include "tests/support/safetensors_bytes.h"
+#include "tests/support/sanitizers.h"
 
 namespace encore {
 namespace {
@@ -86,15 +87,18 @@ TEST(SafetensorsHostile, EveryOneByteChangeOfTheHeaderIsAnErrorOrAValidRead) {
   std::vector<std::byte> bytes = SafetensorsBytes(kHeader, kData);
   size_t valid = 0;
   size_t errors = 0;
+  // At each place others, where all take minutes.
+  const unsigned step = kSlow ? 5 : 1;
   for (size_t i = 0; i < 8 + kHeader.size(); ++i) {
     const std::byte original = bytes[i];
-    for (unsigned value = 0; value < 256; ++value) {
+    for (unsigned value = static_cast<unsigned>(i) % step; value < 256; value += step) {
       if (static_cast<std::byte>(value) == original) continue;
       bytes[i] = static_cast<std::byte>(value);
       (ErrorOrValid(bytes) ? valid : errors) += 1;
     }
     bytes[i] = original;
   }
+  if (step > 1) return;
   EXPECT_EQ(valid + errors, 255 * (8 + kHeader.size()));
   // Other letters in the names and the metadata are fine; all else must fail.
   const size_t free_bytes = std::string_view("formatptnhead4abcde").size();

@@ -23,6 +23,7 @@
 
 #include "engine/base/bf16.h"
 #include "tests/support/safetensors_bytes.h"
+#include "tests/support/sanitizers.h"
 
 namespace encore {
 namespace {
@@ -258,6 +259,8 @@ TEST(SafetensorsWrite, BadEntriesAreRefused) {
             ErrorCode::kInvalidArgument);
   EXPECT_EQ(WriteSafetensors(folder.File("out"), {}, {{"", "\xFF"}}).code(),
             ErrorCode::kInvalidArgument);
+  EXPECT_TRUE(folder.List().empty());
+  if (kSanitized) return;  // takes a minute
   EXPECT_EQ(WriteSafetensors(folder.File("out"), {}, {{"k", std::string(100000000, 'v')}}).code(),
             ErrorCode::kUnsupported);
   EXPECT_TRUE(folder.List().empty());

@@ -109,7 +109,7 @@ TEST(MaxSimStoredTest, EveryTargetWithFmaAndEveryExecutorGivesTheSameBits) {
       SCOPED_TRACE(std::string(DTypeName(type)) + " " + std::to_string(width));
       // Several pieces of packed queries; where they would take minutes, one.
       std::vector<size_t> lengths;
-      const size_t texts = kEmulated ? 100 : 400;
+      const size_t texts = kSlow ? 100 : 400;
       for (size_t i = 0; i < texts; ++i) lengths.push_back(i * 37 % 90);
       const TokenRows queries(lengths, width, 3);
       const TokenRows documents({1, 0, 47, 12, 97}, width, 4);
@@ -150,7 +150,7 @@ TEST(MaxSimStoredTest, EveryTargetWithFmaAndEveryExecutorGivesTheSameBits) {
 // As ColBERT has them: 32 rows by 180, in 128 columns of length 1. Rows of documents are near ones
 // of queries, so that the largest products are about 0.9.
 TEST(MaxSimStoredTest, LosesNoMoreThanItsHeaderSays) {
-  const size_t texts = kEmulated ? 4 : 24;
+  const size_t texts = kSlow ? 4 : 24;
   const TokenRows queries(std::vector<size_t>(texts, 32), 128, 5);
   TokenRows documents(std::vector<size_t>(texts, 180), 128, 6);
   for (size_t r = 0; r < documents.starts.back(); r += 2) {

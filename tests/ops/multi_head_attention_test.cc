@@ -19,6 +19,7 @@
 #include "tests/support/executors.h"
 #include "tests/support/guarded.h"
 #include "tests/support/near_rounded.h"
+#include "tests/support/sanitizers.h"
 #include "tests/support/targets.h"
 
 namespace encore {
@@ -58,6 +59,7 @@ TEST(MultiHeadAttention, AgainstTheReference) {
     const Projections projections(d);
     for (const auto& lengths : Pairs{{1, 1}, {10, 7}, {7, 20}, {66, 66}}) {
       const size_t queries = lengths.first, keys = lengths.second;
+      if (kSlow && queries == 66 && heads == 4) continue;
       const std::vector<float> q = RandomFloats(2 * queries * d, 1);
       const std::vector<float> k = RandomFloats(2 * keys * d, 2);
       const std::vector<float> v = RandomFloats(2 * keys * d, 3);

@@ -48,9 +48,12 @@ def test_example(example: Path, tmp_path: Path) -> None:
     command = [sys.executable, str(example), str(MINILM), str(texts), "Where do I get a passport?"]
     paths = ":".join(p for p in sys.path if p)
     variables = {"PYTHONPATH": paths, "PATH": "/usr/bin:/bin", "RAY_ADDRESS": "local"}
+    variables["RAY_worker_niceness"] = "0"
     run = subprocess.run(command, capture_output=True, text=True, env=variables)
     assert run.returncode == 0, run.stderr
-    assert "town hall" in run.stdout.splitlines()[0]
+    # On a slow machine Ray prints warnings of its own.
+    answers = re.findall(r"^(?:closest:|-?\d\.\d{4}) .*", run.stdout, re.MULTILINE)
+    assert answers and "town hall" in answers[0], run.stdout
 
 
 @needs_reference

@@ -50,7 +50,7 @@ class TextBitsTest : public testing::TestWithParam<const char*> {
     folder_ = MakeFolder(all.Find(GetParam()));
     TextEncoder model = Taken(TextEncoder::Open(folder_->path()));
     model_ = std::make_unique<TextEncoder>(model);
-    texts_ = ManyTexts(kEmulated ? 40 : 200);  // 200 take minutes under an emulator
+    texts_ = ManyTexts(kSlow ? 40 : 200);  // 200 take minutes there
     for (const std::string& text : texts_) {
       const Embeddings alone = Taken(model_->Encode({text}));
       alone_.push_back(Row(alone.vectors, 0));

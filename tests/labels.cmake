@@ -69,7 +69,7 @@ encore_label(emulated base/bf16 kernels ops contract
   EXCEPT kernels/conversion kernels/exhaustive ops/attention_layout ops/attention_window
          ops/element_type ops/error_bounds ops/gemm_types ops/matmul ops/multi_head_attention
          ops/weight_source contract/contract_property contract/encoder_plans
-         contract/encoder_switch_plans contract/text_property)
+         contract/encoder_switch_plans contract/text_bits contract/text_property)
 
 # What tools/cross.sh runs for Windows, under wine: files, cores, threads and bits. Left out is what
 # asks for things that Windows lacks:

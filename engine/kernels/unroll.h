@@ -3,7 +3,8 @@
 // ENCORE_UNROLL, before a loop of constant count over an array of vectors: the loop must vanish for
 // the vectors to live in registers. g++ 12 keeps such arrays in memory otherwise. ENCORE_NO_UNROLL,
 // before a loop whose body fills the registers: clang would unroll it by two, hoist loads and
-// spill. With ENCORE_FEW_TILES nothing is unrolled, with which sanitizers compile for minutes.
+// spill. With ENCORE_FEW_TILES neither says anything: unrolled loops compile for minutes under
+// sanitizers.
 // ENCORE_32_REGISTERS: whether the SIMD target has 32 vector registers; else it has 16.
 
 #ifndef ENCORE_ENGINE_KERNELS_UNROLL_H_

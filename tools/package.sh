@@ -1,53 +1,59 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes a package of encore for a package manager, installs it where nothing else of encore is, runs
-# a program that uses it, and removes it. Everything is below build/package. What is tried is the
-# package: encore is compiled for few SIMD targets, which takes a third of the time.
+# Makes a package of encore, installs it where nothing else of encore is, runs programs that use it,
+# and removes it. Everything is below build/package.
 #
-#   tools/package.sh conan    Conan 2: packaging/conan
+#   tools/package.sh conan          Conan 2: packaging/conan
+#   tools/package.sh abi [--store]  whether the C interface is that of packaging/abi, or more
 #
-# Exit status 3: something cannot be had here, as the last line says.
+# What is tried is the package: encore is compiled for few SIMD targets, which takes a third of the
+# time. Exit status 3: something cannot be had here, as the last line says.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 readonly out="$PWD/build/package"
+usage() { sed -n '/^#   tools/,/^#$/s/^# \{0,3\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 fail() { printf 'package: %s\n' "$*" >&2; exit 1; }
+left_out() { printf 'left out: %s\n' "$*"; exit 3; }
 # Runs a command with its output in a log, whose end is shown if it fails.
 logged() {
   local log="$out/$1.log"
   "${@:2}" >"$log" 2>&1 || { tail -n 30 "$log" >&2; fail "failed: ${*:2} (all of it: $log)"; }
 }
 
-# shellcheck source=tools/use_ccache.sh
-source tools/use_ccache.sh
-
-# With Highway and nlohmann/json of this machine, as a registry of Conan's may be out of reach.
-package_conan() {
-  local conan="$out/conan-venv/bin/conan" count
-  local variables='{"ENCORE_SIMD": "widths", "ENCORE_FEW_TILES": "ON"}'
-  if [[ ! -x "$conan" ]]; then
-    python3 -m venv "$out/conan-venv"
-    "$out/conan-venv/bin/pip" install -q 'conan>=2.8,<3' ||
-      { echo "left out: pip has no Conan here"; exit 3; }
-  fi
-  export CONAN_HOME="$out/conan" CMAKE_PREFIX_PATH="$PWD/.deps/highway"
-  rm -rf "$CONAN_HOME"
-  logged conan-profile "$conan" profile detect
-  logged conan-create "$conan" create packaging/conan --no-remote -s compiler.cppstd=20 \
-    -o 'encore/*:system_dependencies=True' \
-    -c "tools.cmake.cmake_layout:test_folder=$out/conan-test" \
-    -c "tools.cmake.cmaketoolchain:extra_variables=$variables"
-  grep 'encore .* says: ' "$out/conan-create.log" ||
-    fail "the test program said nothing (all of it: $out/conan-create.log)"
-  logged conan-remove "$conan" remove --confirm 'encore/*'
-  count=$("$conan" list 'encore/*' --format=json | grep -c '"encore/' || true)
-  [[ $count -eq 0 ]] || fail "Conan still has $count packages of encore"
-  echo "conan: a static package was made, used and removed"
+# Installs with apt what of these packages is missing.
+need_packages() {
+  local package wanted=()
+  for package in "$@"; do
+    dpkg-query -W -f '${db:Status-Abbrev}' "$package" 2>/dev/null | grep -q '^ii' ||
+      wanted+=("$package")
+  done
+  [[ ${#wanted[@]} -gt 0 ]] || return 0
+  [[ $EUID -eq 0 ]] || left_out "only root can install ${wanted[*]}"
+  echo "package: installing ${wanted[*]}"
+  { apt-get update && DEBIAN_FRONTEND=noninteractive \
+      apt-get install -y --no-install-recommends "${wanted[@]}"; } >"$out/apt.log" 2>&1 ||
+    left_out "apt cannot install ${wanted[*]} here; see $out/apt.log"
 }
 
-case "${1:-}" in
-  conan) mkdir -p "$out"; "package_$1" ;;
-  *) sed -n '4,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2 ;;
-esac
+# shellcheck disable=SC2034  # for the parts
+readonly few_targets=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON)
+export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
+
+# A header's version by its macros' prefix: 1.2.0.
+version_of() {
+  sed -nE "s/^#define $1(MAJOR|MINOR|PATCH) +([0-9]+)$/\2/p" "$2" | paste -sd.
+}
+# shellcheck disable=SC2034  # for the parts
+readonly version="$(version_of ENCORE_VERSION_ include/encore/version.h)"
+
+kind="${1:-}"
+[[ "$kind" =~ ^[a-z]+$ && -e "tools/package/$kind.sh" ]] || usage
+mkdir -p "$out"
+# shellcheck source=tools/use_ccache.sh
+source tools/use_ccache.sh
+# shellcheck source=/dev/null
+source "tools/package/$kind.sh"
+"package_$kind" "${@:2}"

@@ -74,7 +74,8 @@ missing_packages() {
   [[ -e /usr/share/i18n/locales/de_DE ]] || echo locales
   if [[ "$ci" == yes ]]; then
     for pair in doxygen:doxygen clang++:clang clang-format:clang-format clang-tidy:clang-tidy \
-                aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user ccache:ccache; do
+                aarch64-linux-gnu-g++:g++-aarch64-linux-gnu qemu-aarch64:qemu-user ccache:ccache \
+                abidiff:abigail-tools; do
       have_command "${pair%%:*}" || echo "${pair#*:}"
     done
     compgen -G '/usr/lib/llvm-*/lib/libomp.so' >/dev/null || echo libomp-dev

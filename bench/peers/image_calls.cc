@@ -4,11 +4,13 @@
 //
 //   image_calls FOLDER PRECISION THREADS HEIGHT WIDTH
 //   image_calls resize FILTER TO_HEIGHT HEIGHT WIDTH       to the same ratio of edges
+//   image_calls floats FILTER TO_HEIGHT HEIGHT WIDTH       the same of floats, byte / 255
 //
 // In: a picture's RGB bytes, then lines with a number of pictures and of seconds. Out: for each
 // line one of the seconds of each call, at least three; before these, one with what the first
 // gives.
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -21,6 +23,7 @@
 #include "encore/image_encoder.h"
 #include "encore/resize.h"
 #include "encore/thread_pool.h"
+#include "engine/images/float_resize.h"
 
 namespace encore {
 namespace {
@@ -91,6 +94,25 @@ void ResizeCalls(ResizeFilter filter, size_t height, const ImageView& image) {
   Answer(call);
 }
 
+void FloatCalls(ResizeFilter filter, size_t height, const ImageView& image) {
+  std::array<std::array<float, 256>, 3> values;
+  for (auto& channel : values) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      channel[byte] = static_cast<float>(byte) * static_cast<float>(1.0 / 255);
+    }
+  }
+  const internal::ImageSize size = {height, height * image.width / image.height};
+  std::vector<float> out(size.height * size.width * 3);
+  const auto call = [&](size_t pictures) {
+    for (size_t i = 0; i < pictures; ++i) {
+      internal::ResizeFloats(image, values, filter, size, out.data());
+    }
+  };
+  call(1);
+  Print<float>(out);
+  Answer(call);
+}
+
 }  // namespace
 }  // namespace encore
 
@@ -104,9 +126,11 @@ int main(int argc, char** argv) {
   std::cin.read(pixels.data(), static_cast<std::streamsize>(pixels.size()));
   image.pixels = reinterpret_cast<const uint8_t*>(pixels.data());
   std::cout.precision(9);
-  if (folder == "resize") {
-    encore::ResizeCalls(static_cast<encore::ResizeFilter>(std::atoi(argv[2])),
-                        static_cast<size_t>(std::atoi(argv[3])), image);
+  const auto filter = static_cast<encore::ResizeFilter>(std::atoi(argv[2]));
+  if (const auto height = static_cast<size_t>(std::atoi(argv[3])); folder == "resize") {
+    encore::ResizeCalls(filter, height, image);
+  } else if (folder == "floats") {
+    encore::FloatCalls(filter, height, image);
   } else {
     encore::EncodeCalls(folder, argv[2], std::atoi(argv[3]), image);
   }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A picture of 640 x 480 to the vector of a CLIP, processing included: ViT-B/32 (50 rows) and
-ViT-B/16 (197 rows), with drawn weights; and resizing alone, beside Pillow.
+ViT-B/16 (197 rows), with drawn weights; and resizing alone, of bytes beside Pillow and of floats
+beside torch, which computes as fast as it can here and not to encore's bits.
 
     .deps/venv/bin/pip install pillow torchvision
     tools/build.sh build/release --target image_calls
@@ -27,6 +28,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 MODELS = {"ViT-B/32": 32, "ViT-B/16": 16}
 HEIGHT, WIDTH = 480, 640
 LARGE = 3000, 4000
+RESIZING = ("resize", "floats")
 FILTERS = {"bicubic": 3, "bilinear": 2, "Lanczos": 1}
 
 
@@ -41,7 +43,7 @@ def picture(height=HEIGHT, width=WIDTH, seed=1):
 # ---- In an engine's process ---------------------------------------------------------------------
 
 def encore(job):
-    resize = job["model"] == "resize"
+    resize = job["model"] in RESIZING
     first = [job["model"], job["precision"] if not resize else job["filter"],
              job["threads"] if not resize else 224]
     pixels = picture(*job["size"])
@@ -146,7 +148,7 @@ PEERS = {"torch": torch_model, "onnxruntime": onnxruntime_model, "openvino": ope
 
 
 def opened(job):
-    if job["model"] != "resize":
+    if job["model"] not in RESIZING:
         job["model"] = str(pathlib.Path(job["folder"], "model"))
     if job["engine"] == "encore":
         turn, output = encore(job)
@@ -155,7 +157,19 @@ def opened(job):
         return types.SimpleNamespace(calls=calls, output=lambda: output, about={})
     from PIL import Image
     image = Image.fromarray(picture(*job["size"]))
-    if job["model"] == "resize":
+    if job["model"] == "floats":
+        import torch
+        torch.set_num_threads(1)
+        pixels = torch.from_numpy(picture(*job["size"]))
+        size = 224, 224 * image.width // image.height
+
+        def call(_count):
+            floats = (pixels.permute(2, 0, 1)[None] * (1 / 255)).contiguous()
+            made = torch.nn.functional.interpolate(
+                floats, size, mode={2: "bilinear", 3: "bicubic"}[job["filter"]],
+                align_corners=False, antialias=True)
+            return made[0].permute(1, 2, 0).numpy().ravel()
+    elif job["model"] == "resize":
         size = 224 * image.width // image.height, 224
 
         def call(_count):
@@ -179,8 +193,8 @@ def opened(job):
 def add_options(parser):
     parser.add_argument("--program", metavar="BINARY",
                         default=ROOT / "build/release/bench/image_calls")
-    parser.add_argument("--model", nargs="+", choices=[*MODELS, "resize"],
-                        default=[*MODELS, "resize"], metavar="NAME")
+    parser.add_argument("--model", nargs="+", choices=[*MODELS, *RESIZING],
+                        default=[*MODELS, *RESIZING], metavar="NAME")
     parser.add_argument("--pictures", nargs="+", type=int, default=[1, 8], metavar="N",
                         help="of a call")
     parser.add_argument("--precision", nargs="+", choices=["f32", "bf16", "int8"],
@@ -204,26 +218,29 @@ def prepare(case, folder):
 
 def cases(options):
     for name in options.model:
-        if name != "resize":
+        if name in MODELS:
             for threads in options.threads:
                 for count in options.pictures:
                     yield compare.Case(f"{name}, {count} picture{'s' * (count > 1)}", threads,
                                        {"": (count, "pictures")},
                                        {"size": [HEIGHT, WIDTH], "model": name})
             continue
+        of = " of floats" if name == "floats" else ""
         for kind, number in FILTERS.items():
+            if of and kind == "Lanczos":
+                continue  # torch has none
             for size in ([HEIGHT, WIDTH], LARGE):
-                yield compare.Case(f"{size[1]} x {size[0]} to a height of 224, {kind}", 1,
-                                   {"": (1, "pictures")}, {"size": list(size), "filter": number})
+                yield compare.Case(f"{size[1]} x {size[0]} to a height of 224, {kind}{of}", 1,
+                                   {"": (1, "pictures")},
+                                   {"size": list(size), "filter": number, "model": name})
 
 
 def engines(options, case):
     common = {**case.work, "program": str(options.program), "labels": case.labels,
               "whole_turns": True}
     if "filter" in case.work:
-        for name in ("encore", "Pillow"):
-            yield {**common, "engine": name, "precision": "", "model": "resize",
-                   "is_base": name == "encore"}
+        for name in ("encore", "torch" if case.work["model"] == "floats" else "Pillow"):
+            yield {**common, "engine": name, "precision": "", "is_base": name == "encore"}
         return
     for precision in options.precision:
         for name in ("encore", *PEERS):
@@ -233,6 +250,9 @@ def engines(options, case):
 
 
 def difference(_options, engine, found, wanted):
+    if engine.name == "torch" and not engine.precision:
+        apart = float(np.abs(found - wanted).max())
+        return f"{apart:.1e} apart", None if apart < 1e-5 else "its pixels differ"
     if engine.name in ("Pillow",) or found.shape != wanted.shape:
         same = np.array_equal(found, wanted)
         return "", None if same else "its pixels differ"

@@ -4,6 +4,7 @@
 DINOv3's on torch 2.15 without FMA, to the bit.
 
     check_images.py --sizes 2000        pictures and sizes drawn at random, all filters, by Pillow
+    check_images.py --floats 2000       the same of floats, as DINOv3's processor resizes, by torch
     check_images.py --processors 500    configurations drawn at random, by transformers' classes
     check_images.py --quick             some of each
 
@@ -81,6 +82,33 @@ def check_sizes(encore, count, draw):
     return differences
 
 
+def check_floats(encore, count, draw):
+    import torch
+    differences, pixels = 0, 0
+    for i in range(count):
+        shape = edge(draw, 1500), 1 + edge(draw, 1500), 3
+        # Not to one column: torch's values are then no means of the picture's (up to 1.5 for 1).
+        to = (shape[0] if i % 10 == 0 else edge(draw, 800),
+              shape[1] if i % 13 == 0 else 1 + edge(draw, 800))
+        array = picture(draw.randrange(1 << 30), *shape)
+        factor = draw.choice([1 / 255, 1.5, 0.01])
+        # [1, 3, height, width] with the channels apart, as processors make it.
+        floats = torch.tensor(array).permute(2, 0, 1)[None].contiguous() * factor
+        for resample, mode in ((2, "bilinear"), (3, "bicubic")):
+            config = {"image_processor_type": "DINOv3ViTImageProcessor", "size": to,
+                      "resample": resample, "rescale_factor": factor, "do_normalize": False}
+            found, _ = encore(config, array)
+            wanted = torch.nn.functional.interpolate(floats, to, mode=mode, align_corners=False,
+                                                     antialias=True)[0].permute(1, 2, 0).numpy()
+            pixels += wanted.size // 3
+            if isinstance(found, str) or not np.array_equal(found, wanted):
+                differences += 1
+                print(f"{mode}: {shape} to {to} differs", found if isinstance(found, str) else
+                      float(np.abs(found - wanted).max()))
+    print(f"floats: {count} pictures by 2 filters, {pixels} pixels, {differences} differences")
+    return differences
+
+
 def drawn_config(draw):
     name = draw.choice(["CLIP", "Siglip", "ViT", "DeiT", "Bit", "ConvNext", "DINOv3ViT"])
     config = {"image_processor_type": name + "ImageProcessor"}
@@ -150,15 +178,16 @@ def check_processors(encore, count, draw):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--sizes", type=int, default=0, metavar="N")
+    parser.add_argument("--floats", type=int, default=0, metavar="N")
     parser.add_argument("--processors", type=int, default=0, metavar="N")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--seed", default="1")
     parser.add_argument("--build", default=str(ROOT / "build/release"))
     arguments = parser.parse_args()
     if arguments.quick:
-        arguments.sizes, arguments.processors = 50, 50
-    if not arguments.sizes and not arguments.processors:
-        parser.error("nothing to do: say --sizes N, --processors N or --quick")
+        arguments.sizes, arguments.floats, arguments.processors = 50, 50, 50
+    if not arguments.sizes and not arguments.floats and not arguments.processors:
+        parser.error("nothing to do: say --sizes N, --floats N, --processors N or --quick")
     wrong = other_versions({"pillow": "13.0", "transformers": "5.23.0"})
     if wrong:
         print("\n".join(wrong), file=sys.stderr)
@@ -173,6 +202,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         encore = Encore(f"{arguments.build}/bin/image_pixels", folder)
         differences = check_sizes(encore, arguments.sizes, draw) if arguments.sizes else 0
+        differences += check_floats(encore, arguments.floats, draw) if arguments.floats else 0
         differences += check_processors(encore, arguments.processors, draw)
     return 1 if differences else 0
 

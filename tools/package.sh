@@ -4,11 +4,13 @@
 # Makes a package of encore, installs it where nothing else of encore is, runs programs that use it,
 # and removes it. Everything is below build/package.
 #
-#   tools/package.sh conan          Conan 2: packaging/conan
-#   tools/package.sh abi [--store]  whether the C interface is that of packaging/abi, or more
+#   tools/package.sh debian [--quick]  Debian: packaging/debian, from the last commit
+#   tools/package.sh conan             Conan 2: packaging/conan
+#   tools/package.sh abi [--store]     whether the C interface is that of packaging/abi, or more
 #
-# What is tried is the package: encore is compiled for few SIMD targets, which takes a third of the
-# time. Exit status 3: something cannot be had here, as the last line says.
+# --quick compiles for few SIMD targets, which takes a third of the time; Conan's are always made
+# so, since what is tried is the package. Exit status 3: something cannot be had here, as the last
+# line says.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -38,15 +40,15 @@ need_packages() {
     left_out "apt cannot install ${wanted[*]} here; see $out/apt.log"
 }
 
-# shellcheck disable=SC2034  # for the parts
+# shellcheck disable=SC2034,SC2155  # for the parts
 readonly few_targets=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON)
 export CMAKE_BUILD_PARALLEL_LEVEL="${JOBS:-$(nproc)}"
 
 # A header's version by its macros' prefix: 1.2.0.
 version_of() {
-  sed -nE "s/^#define $1(MAJOR|MINOR|PATCH) +([0-9]+)$/\2/p" "$2" | paste -sd.
+  sed -nE "s/^#define $1(MAJOR|MINOR|PATCH) +([0-9]+)( .*)?$/\2/p" "$2" | paste -sd.
 }
-# shellcheck disable=SC2034  # for the parts
+# shellcheck disable=SC2034,SC2155  # for the parts
 readonly version="$(version_of ENCORE_VERSION_ include/encore/version.h)"
 
 kind="${1:-}"

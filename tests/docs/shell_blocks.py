@@ -18,8 +18,8 @@ import tempfile
 RUN = {"attend", "calibrate", "classify", "convert", "demo", "embed", "info", "label", "rerank",
        "run", "tokenize"}
 # Commands of the system, and of the environment that tools/python_env.sh makes.
-SYSTEM = {"c++", "cc", "cd", "cmake", "conan", "ctest", "export", "git", "ninja", "pip", "python3",
-          "taskset", "zcat"}
+SYSTEM = {"apt-get", "c++", "cc", "cd", "cmake", "conan", "cp", "ctest", "dpkg-buildpackage",
+          "export", "git", "ninja", "pip", "python3", "taskset", "zcat"}
 PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
 # Where programs lie whose options are looked for.
 PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "build/release/bench/")

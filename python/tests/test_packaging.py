@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""packaging/: the version is the one of version.h, options are CMake's, and man pages and
+completions say what --help does."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+from pyencore import __version__
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_packages_have_the_version():
+    changelog = (ROOT / "packaging/debian/changelog").read_text()
+    assert re.match(r"encore \((.*)-\d+\) ", changelog)[1] == __version__
+    # Debian's packages of shared libraries are called after the SONAME.
+    soname = ".".join(__version__.split(".")[:2])
+    control = (ROOT / "packaging/debian/control").read_text()
+    names = re.findall(r"^Package: (lib\S+[\d.]+)$", control, re.M)
+    assert names == [f"libencore{soname}", f"libencore-text{soname}"]
+    for name in names:
+        assert (ROOT / f"packaging/debian/{name}.install").is_file()
+
+
+@pytest.mark.parametrize("recipe", ["debian/rules", "conan/conanfile.py"])
+def test_recipes_name_options_of_cmake(recipe):
+    known = set(re.findall(r"^option\((\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
+    text = (ROOT / "packaging" / recipe).read_text()
+    named = set(re.findall(r"ENCORE_(?:BUILD|FETCH|OPENMP)\w+", text)) - {"ENCORE_BUILD_"}
+    assert named and named <= known, named - known
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Man pages and completions of the command, below a folder share."""
+    if "ENCORE" not in os.environ:
+        pytest.skip("wants the command in ENCORE")
+    folder = tmp_path_factory.mktemp("usr")
+    subprocess.run([sys.executable, ROOT / "packaging/command_files.py", "--encore",
+                    os.environ["ENCORE"], "--into", folder], check=True)
+    return folder / "share"
+
+
+def test_each_command_has_a_man_page(written):
+    shown = subprocess.run([os.environ["ENCORE"], "--help"], text=True, capture_output=True,
+                           check=True).stdout
+    listed = shown.split("Subcommands:\n")[1].split("\n\n")[0]
+    commands = re.findall(r"^  ([a-z]+) +\S", listed, re.M)
+    assert "embed" in commands
+    pages = {path.name: path.read_text() for path in (written / "man/man1").iterdir()}
+    assert set(pages) == {"encore.1", *(f"encore-{name}.1" for name in commands)}
+    for name in commands:
+        text = subprocess.run([os.environ["ENCORE"], name, "--help"], text=True,
+                              capture_output=True, check=True).stdout
+        # A page has all words of --help, but what roff says in its own way.
+        page = re.sub(r"^\.\S+( |$)|\\&", "", pages[f"encore-{name}.1"], flags=re.M)
+        for there, meant in (("\\-", "-"), ("\\(aq", "'"), ("\\(ga", "`"), ("\\e", "\\")):
+            page = page.replace(there, meant)
+        titles = r"\n(?:Usage: |Options:\n|Arguments:\n|Examples:\n)|\n\w+:\n(?=  )"
+        wanted = re.sub(titles, "\n", text[text.index("\n"):]).split()
+        missing = [word for word in wanted if word not in page.split()]
+        assert not missing, (name, missing)
+        assert " EXAMPLES\n" in pages[f"encore-{name}.1"] or "\nExamples:\n" not in text
+
+
+@pytest.mark.parametrize("words, wanted", [
+    (["emb"], {"embed"}),
+    (["--v"], {"--version"}),
+    (["embed", "--prec"], {"--precision"}),
+    (["embed", "--precision", "b"], {"bf16"}),
+    (["embed", "--precision", ""], {"f32", "bf16", "int8", "int4"}),
+    (["bench", "--precision", "int"], {"int8", "int4"}),
+    (["rerank", "--no-such"], set()),
+    (["embed", "--input", "x"], set()),  # files, which bash itself completes
+])
+def test_bash_completes(written, words, wanted):
+    script = (f'. "{written}/bash-completion/completions/encore"\nCOMP_WORDS=("$@")\n'
+              'COMP_CWORD=$(($# - 1))\n_encore || true\nprintf "%s\\n" "${COMPREPLY[@]}"')
+    found = subprocess.run(["bash", "-euc", script, "bash", "encore", *words], text=True,
+                           capture_output=True, check=True).stdout.split()
+    assert set(found) == wanted and len(found) == len(wanted)
+
+
+@pytest.mark.parametrize("shell, name", [("zsh", "zsh/vendor-completions/_encore"),
+                                         ("fish", "fish/vendor_completions.d/encore.fish")])
+def test_other_shells_complete(written, shell, name):
+    text = (written / name).read_text()
+    for flag, values in (("precision", "f32 bf16 int8 int4"), ("log", "all errors none")):
+        assert flag in text and values in text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n", written / name], check=True)

@@ -162,6 +162,13 @@ TEST_F(CliTest, VerifyPrintsTheLinesOfTheTableOfHashes) {
   for (const reference::GoldenHash& golden : reference::kGoldenHashes) {
     EXPECT_TRUE(Has(result.out, "    {\"" + std::string(golden.name) + "\", 0x")) << result.out;
   }
+  for (const std::string& target : SupportedTargets()) {
+    const CliResult there = Encore({"verify", "--print-hashes", "--target", target});
+    ASSERT_EQ(there.status, 0) << there.err;
+    EXPECT_EQ(there.out == result.out, reference::TargetHasFma(target)) << target;
+  }
+  ExpectRefused({"verify", "--print-hashes", "--target", "SSE9"}, {"--target", "SSE9"});
+  ExpectRefused({"verify", "--target", "SSE2"}, {"--target", "--print-hashes"});
 }
 
 Finding Bits(const std::string& check, const std::string& target, bool kept) {

@@ -75,6 +75,7 @@ struct VerifyOptions {
   std::set<std::string> functions;  // empty: all
   std::vector<std::string> precisions = {"f32", "bf16", "int8", "int4"};
   std::string json;
+  std::string target;  // of printed hashes; empty: the best
 };
 
 struct Part {
@@ -103,6 +104,7 @@ int PrintHashes() {
 }
 
 int Verify(const VerifyOptions& options) {
+  if (!options.target.empty()) Check(SetTarget(options.target), "--target");
   if (options.print_hashes) return PrintHashes();
   std::set<std::string> only = options.only;
   if (only.empty() && !options.functions.empty()) only = {"functions"};
@@ -194,8 +196,12 @@ void AddVerify(CommandLine& line, Action& action) {
               {.type = "NAME", .show_default = true, .one_of = {"f32", "bf16", "int8", "int4"}});
   command.Add("--json", &options->json, "Write the findings to this file as well",
               {.type = "FILE"});
-  command.Add("--print-hashes", &options->print_hashes,
-              "Only print the hashes that are published, as this machine computes them");
+  const Option print =
+      command.Add("--print-hashes", &options->print_hashes,
+                  "Only print the hashes that are published, as this machine computes them");
+  command.Add("--target", &options->target,
+              "Print the hashes of this SIMD target, e.g. SSE2; default: the best",
+              {.type = "NAME", .needs = print});
 }
 
 }  // namespace encore::tool

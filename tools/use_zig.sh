@@ -7,8 +7,9 @@
 #   use_zig TARGET SYSTEM FOLDER
 #
 # writes the tools of zig's TARGET into FOLDER/zig, each one program as CMake wants it, and sets
-# zig_options to CMake's options for them; SYSTEM is CMake's name. Ends the script with the status 3
-# and a sentence where something cannot be had. quick_options compile for few SIMD targets and
+# zig_options to CMake's options for them; SYSTEM is CMake's name. wasm32 is zig's wasm32-wasi with
+# tools/wasm/runtime.cmake. Ends the script with the status 3 and a sentence where something cannot
+# be had. quick_options compile for few SIMD targets and
 # optimise little.
 
 # Sets test (yes or no) and suffix (-quick or nothing) by the options --test and --quick; any other
@@ -32,18 +33,24 @@ readonly quick_options=(-DENCORE_SIMD=widths -DENCORE_FEW_TILES=ON
 
 use_zig() {
   local target="$1" system="$2" bin="$PWD/$3/zig" version=0.17.1 zig tool name
-  local headers="$PWD/build/cross/headers"
+  local headers="$PWD/build/cross/headers" more=""
   tools/python_env.sh ziglang==$version || exit $?
   zig=$(.deps/venv/bin/python -c 'import pathlib, ziglang
 print(pathlib.Path(ziglang.__file__).with_name("zig"))')
+  # With the features of all that is built, or zig would compile a C library for each set of them.
+  [[ $target != wasm32 ]] ||
+    target=wasm32-wasi more="-msimd128 -mexception-handling -fwasm-exceptions"
   [[ -d .deps/highway-source ]] || { echo "left out: apt has no source of Highway here"; exit 3; }
 
   # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
   # compile another libc++.
   mkdir -p "$bin"
-  for tool in "cc -target $target -O1" "c++ -target $target -O1" ar ranlib rc; do
+  for tool in "cc -target $target $more -O1" "c++ -target $target $more -O1" ar ranlib rc; do
     printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"
   done
+  # Programs link the C++ library that is built here.
+  [[ $target != wasm32-* ]] ||
+    sed -i '1a case " $* " in *" -c "*) ;; *) set -- -nostdlib++ "$@" ;; esac' "$bin/c++"
   chmod +x "$bin"/*
 
   # Headers of no system: those beside them are this one's C library.
@@ -63,4 +70,7 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
     -DFETCHCONTENT_SOURCE_DIR_HWY="$PWD/.deps/highway-source" -DCMAKE_DISABLE_FIND_PACKAGE_hwy=ON
     -DENCORE_OPENMP=OFF -DENCORE_BUILD_BENCHMARKS=OFF -DENCORE_BUILD_SERVER=OFF
     -DENCORE_BUILD_IMAGES=OFF)
+  [[ $target != wasm32-* ]] ||
+    zig_options+=(-DCMAKE_PROJECT_encore_INCLUDE="$PWD/tools/wasm/runtime.cmake"
+                  -DENCORE_ZIG_LIBRARY="${zig%/*}/lib" -DENCORE_INSTALL=OFF)
 }

@@ -190,11 +190,12 @@ ResizeRule ReadSize(JsonMembers& members, const char* key, bool is_square) {
     return rule;
   }
   const std::vector<JsonValue> items = value.is_array() ? value.items() : std::vector{value, value};
-  uint64_t edges[2] = {};
+  size_t edges[2] = {};
   if (items.size() != 2) return refuse();
   for (size_t i = 0; i < 2; ++i) {
-    if (!items[i].AsUnsigned(&edges[i]) || edges[i] == 0 || edges[i] > kMaxModelEdge)
-      return refuse();
+    uint64_t edge = 0;
+    if (!items[i].AsUnsigned(&edge) || edge == 0 || edge > kMaxModelEdge) return refuse();
+    edges[i] = static_cast<size_t>(edge);
   }
   if (value.is_number() && !is_square) return {Kind::kShortestEdge, edges[0]};
   return {Kind::kExact, edges[0], edges[1]};

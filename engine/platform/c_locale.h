@@ -57,7 +57,7 @@ class CLocaleScope {
   int mode_;
   std::string before_;
 #else
-  CLocaleScope() = default;
+  CLocaleScope() {}  // not the compiler's own, whose objects it takes for unused
 #endif
 };
 

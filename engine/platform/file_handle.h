@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Open files and folders as the system has them, and what it does with them. Each system's calls
-// are in a file of its own: file_handle_posix.cc, file_handle_windows.cc.
+// are in a file of its own: file_handle_posix.cc, file_handle_windows.cc, file_handle_wasm.cc.
 
 #ifndef ENCORE_ENGINE_PLATFORM_FILE_HANDLE_H_
 #define ENCORE_ENGINE_PLATFORM_FILE_HANDLE_H_

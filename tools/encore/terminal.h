@@ -14,7 +14,7 @@
 
 namespace encore::tool {
 
-// The system's side is in terminal_posix.cc and terminal_windows.cc.
+// The system's side is in terminal_posix.cc, terminal_windows.cc and terminal_wasm.cc.
 
 inline constexpr int kStdoutFile = 1;
 inline constexpr int kStderrFile = 2;

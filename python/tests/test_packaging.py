@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/: the version is the one of version.h, options are CMake's, and man pages and
-completions say what --help does."""
+"""packaging/: the version is the one of version.h, options are CMake's, vcpkg's port configures,
+and man pages and completions say what --help does."""
 
+import json
 import os
 import pathlib
 import re
@@ -16,6 +17,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def test_packages_have_the_version():
+    manifest = json.loads((ROOT / "packaging/vcpkg/encore/vcpkg.json").read_text())
+    assert manifest["version"] == __version__
     changelog = (ROOT / "packaging/debian/changelog").read_text()
     assert re.match(r"encore \((.*)-\d+\) ", changelog)[1] == __version__
     # Debian's packages of shared libraries are called after the SONAME.
@@ -27,12 +30,25 @@ def test_packages_have_the_version():
         assert (ROOT / f"packaging/debian/{name}.install").is_file()
 
 
-@pytest.mark.parametrize("recipe", ["debian/rules", "conan/conanfile.py"])
+@pytest.mark.parametrize("recipe", ["vcpkg/encore/portfile.cmake", "debian/rules",
+                                    "conan/conanfile.py"])
 def test_recipes_name_options_of_cmake(recipe):
     known = set(re.findall(r"^option\((\w+)", (ROOT / "CMakeLists.txt").read_text(), re.M))
     text = (ROOT / "packaging" / recipe).read_text()
     named = set(re.findall(r"ENCORE_(?:BUILD|FETCH|OPENMP)\w+", text)) - {"ENCORE_BUILD_"}
     assert named and named <= known, named - known
+
+
+@pytest.mark.skipif(not shutil.which("cmake"), reason="wants cmake")
+@pytest.mark.parametrize("features", ["", "openmp", "command;openmp"])
+def test_the_port_of_vcpkg_configures(tmp_path, features):
+    found = subprocess.run(
+        ["cmake", f"-DWORK={tmp_path}/work", f"-DFEATURES={features}", "-DCONFIGURE_ONLY=ON",
+         f"-DOPTIONS=-DCMAKE_PREFIX_PATH={ROOT}/.deps/highway", "-P",
+         ROOT / "packaging/vcpkg/check.cmake"], text=True, capture_output=True)
+    assert found.returncode == 0, found.stderr
+    installed = tmp_path / "work/installed/share/encore"
+    assert {path.name for path in installed.iterdir()} == {"copyright", "usage"}
 
 
 @pytest.fixture(scope="module")

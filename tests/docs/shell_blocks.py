@@ -19,7 +19,7 @@ RUN = {"attend", "calibrate", "classify", "convert", "demo", "embed", "info", "l
        "run", "tokenize"}
 # Commands of the system, and of the environment that tools/python_env.sh makes.
 SYSTEM = {"apt-get", "c++", "cc", "cd", "cmake", "conan", "cp", "ctest", "dpkg-buildpackage",
-          "export", "git", "ninja", "pip", "python3", "taskset", "vcpkg", "zcat"}
+          "export", "git", "ninja", "node", "pip", "python3", "taskset", "vcpkg", "zcat"}
 PYTHON, PIP = ".deps/venv/bin/python", ".deps/venv/bin/pip"
 # Where programs lie whose options are looked for.
 PROGRAMS = ("tools/", ".ci/", "bench/", "tests/", "build/release/bench/")

@@ -29,8 +29,8 @@ export class Encore {
     let bytes = await source;
     if (typeof Response !== "undefined" && bytes instanceof Response) {
       if (!bytes.ok) {
-        throw new Error(`${bytes.url}: found the status ${bytes.status}, wanted encore.wasm, ` +
-                        "which tools/cross.sh wasm32 builds");
+        throw new Error(`encore.wasm is not there: found the status ${bytes.status} at ` +
+                        `${bytes.url}; tools/cross.sh wasm32 builds it`);
       }
       bytes = await bytes.arrayBuffer();
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The page's worker: opens a model and embeds texts while the page goes on. It reads the chosen
-// files piece by piece. Messages have a kind: open {files}, encode {texts, id}; answers are ready,
-// opened, vectors and failed.
+// files piece by piece. Requests have a kind: open {files}, encode {texts, id}. What it says is of
+// the kinds ready, opened, vectors and failed.
 
 import { Encore } from "./encore.js";
 
@@ -13,17 +13,14 @@ const chosenFile = (file) => ({
     new Uint8Array(reader.readAsArrayBuffer(file.slice(offset, offset + size))),
 });
 
-let encore = null;
+const loading = Encore.load(fetch(new URL("encore.wasm", import.meta.url)));
 let model = null;
 
 const requests = {
-  async start() {
-    encore = await Encore.load(fetch(new URL("encore.wasm", import.meta.url)));
-    return { kind: "ready", version: encore.version };
-  },
-  open({ files }) {
+  async open({ files }) {
     model?.free();
     model = null;
+    const encore = await loading;
     const started = performance.now();
     model = encore.open(Object.fromEntries(files.map(([path, file]) => [path, chosenFile(file)])));
     return { kind: "opened", dimensions: model.dimensions, description: model.description,
@@ -43,3 +40,7 @@ onmessage = async ({ data }) => {
     postMessage({ kind: "failed", during: data.kind, id: data.id, message: error.message });
   }
 };
+
+loading.then(
+  ({ version }) => postMessage({ kind: "ready", version }),
+  ({ message }) => postMessage({ kind: "failed", during: "start", message }));

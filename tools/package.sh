@@ -5,13 +5,13 @@
 # and removes it. Everything is below build/package.
 #
 #   tools/package.sh debian [--quick]  Debian: packaging/debian, from the last commit
-#   tools/package.sh conan             Conan 2: packaging/conan
+#   tools/package.sh conan             Conan 2: packaging/conan, static and shared
 #   tools/package.sh vcpkg             vcpkg: packaging/vcpkg, its steps run without vcpkg
 #   tools/package.sh abi [--store]     whether the C interface is that of packaging/abi, or more
 #
-# --quick compiles for few SIMD targets, which takes a third of the time or less. Conan's are always
-# made so, and vcpkg's for one target, hardly optimised, since what is tried is the package. Exit
-# status 3: something cannot be had here, as the last line says.
+# --quick compiles for few SIMD targets, which takes a third of the time or less. Conan's and
+# vcpkg's are compiled for one, hardly optimised, since what is tried is the package. Exit status 3:
+# something cannot be had here, as the last line says.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -49,6 +49,10 @@ elif [[ $test == yes && $runner != - ]]; then
   command -v "$runner" >/dev/null || { echo "left out: there is no $runner here"; exit 3; }
 fi
 
+# What is compared with, before zig's settings.
+if [[ $test == yes && ! -x build/release/bin/encore ]]; then
+  tools/build.sh build/release --target encore_tool
+fi
 use_zig "$target" "$system" "$folder"
 
 options=(-DENCORE_BUILD_TESTS=OFF) targets=(--target encore_tool)
@@ -91,7 +95,6 @@ with open(sys.argv[1], "w", encoding="utf-8", newline="\n") as file:
     for _ in range(1000):
         print(" ".join(draw.choices(words, k=draw.randrange(1, 40))), file=file)
 PY
-[[ -x build/release/bin/encore ]] || tools/build.sh build/release --target encore_tool
 
 # Bits without FMA are the same on all targets that have none, and WebAssembly's threads are one.
 host="--threads 2" here="--threads 2"

@@ -10,9 +10,10 @@
 #
 # From CPython 3.12 on it is one wheel for all of them, by the stable ABI; before, for PYTHON's own.
 # --test installs it into a new environment outside the tree: vectors of the real all-MiniLM-L6-v2
-# have the bytes of build/release/bin/encore, and python/tests pass. Exit status 3: something cannot
-# be had here, as the last line says. --quick compiles for few SIMD targets and optimises little,
-# into build/cross/wheels-quick, and runs some of python/tests.
+# have the bytes of build/release/bin/encore, and python/tests pass. Another architecture's runs in
+# qemu, with the Python that apt has for it, and some of python/tests. Exit status 3: something
+# cannot be had here, as the last line says. --quick compiles for few SIMD targets and optimises
+# little, into build/cross/wheels-quick, and runs some of python/tests.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -35,11 +36,38 @@ read_options "${@:2}"
 readonly arch="${target%%-*}" folder="build/cross/wheel-$target$suffix"
 readonly out="build/cross/wheels$suffix"
 readonly python="${PYTHON:-python3}" log="$folder/wheel.log"
-if [[ $test == yes && "$arch" != "$(uname -m)" ]]; then
-  echo "left out: a wheel for $arch cannot be installed here"
-  exit 3
-fi
+readonly root="$PWD/build/cross/root-$arch"  # of another architecture, for --test
 
+# Python and its libraries as apt has them for $arch, unpacked into $root; nothing is installed.
+foreign_root() {
+  local apt="$root.apt" options deb arch_of_debian=$arch
+  [[ ! -e "$root/complete" ]] || return 0
+  [[ $arch != aarch64 ]] || arch_of_debian=arm64
+  if ! command -v "qemu-$arch" >/dev/null || ! command -v apt-get >/dev/null; then
+    echo "left out: a wheel for $arch needs qemu-$arch and apt-get to be tried here"
+    exit 3
+  fi
+  rm -rf "$root" "$apt"
+  mkdir -p "$root" "$apt"/{state/lists/partial,cache/archives/partial}
+  touch "$apt/status"
+  options=(-o "APT::Architecture=$arch_of_debian" -o "APT::Architectures=$arch_of_debian"
+           -o "Dir::State=$apt/state" -o "Dir::State::status=$apt/status" -o "Dir::Cache=$apt/cache"
+           -o "APT::Sandbox::User=$(id -un)")
+  {
+    apt-get -qq "${options[@]}" update
+    apt-get -qq "${options[@]}" install --download-only --yes --no-install-recommends python3 \
+      libstdc++6
+  } >"$apt/log" 2>&1 ||
+    { echo "left out: apt has no Python for $arch here; see $apt/log"; exit 3; }
+  for deb in "$apt"/cache/archives/*.deb; do dpkg-deb -x "$deb" "$root"; done
+  touch "$root/complete"
+}
+if [[ $test == yes && "$arch" != "$(uname -m)" ]]; then foreign_root; fi
+
+# What is compared with, before zig's settings.
+if [[ $test == yes && ! -x build/release/bin/encore ]]; then
+  tools/build.sh build/release --target encore_tool
+fi
 use_zig "$target" Linux "$folder"
 
 mkdir -p "$folder"
@@ -71,6 +99,10 @@ if [[ "$arch" != "$(uname -m)" ]]; then
   own="$(uname -m)-${target#*-}"
   stubs="$PWD/build/cross/wheel-$own$suffix/cmake/python/_core.pyi"
   [[ -e "$stubs" ]] || tools/cross_wheel.sh "$own" ${suffix:+-$suffix}
+  # The module's name, where it is not of the stable ABI.
+  module=$("$venv/bin/python" -c 'import sysconfig
+print(sysconfig.get_config_var("EXT_SUFFIX"))')
+  zig_options+=("-DNB_SUFFIX=${module/$(uname -m)/$arch}")
 fi
 
 [[ -z "$suffix" ]] || zig_options+=("${quick_options[@]}")
@@ -110,19 +142,33 @@ auditwheel show "$wheel" | tr '\n' ' '
 echo
 [[ $test == yes ]] || exit 0
 
-[[ -x build/release/bin/encore ]] || tools/build.sh build/release --target encore_tool
 tools/fetch_model.sh
 work="$(mktemp -d)"
 # shellcheck disable=SC2064  # $work as it is now
 trap "rm -rf '$work'" EXIT
-"$python" -m venv "$work/venv"
-"$work/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$wheel" \
-  numpy pytest pytest-xdist tqdm pillow
+if [[ "$arch" == "$(uname -m)" ]]; then
+  "$python" -m venv "$work/venv"
+  "$work/venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "$wheel" \
+    numpy pytest pytest-xdist tqdm pillow
+  interpreter=("$work/venv/bin/python") command=("$work/venv/bin/encore")
+else
+  run=(env "PYTHONPATH=$work/site" "qemu-$arch" -L "$root")
+  interpreter=("${run[@]}" "$root/usr/bin/python3")
+  version=$("${interpreter[@]}" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+  "$venv/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: \
+    --target "$work/site" --python-version "$version" --platform "manylinux2014_$arch" \
+    --platform "manylinux_2_28_$arch" "$wheel" numpy pytest tqdm pillow || {
+    echo "left out: apt's Python for $arch is $version, which the wheel of $python is not for"
+    exit 3
+  }
+  command=("${run[@]}" "$work/site/bin/encore")
+fi
 printf 'The cat sat on the mat\nA kitten is resting on the rug\n日本 Straße\n' >"$work/texts"
 model="$PWD/.deps/models/all-MiniLM-L6-v2"
-for encore in "$PWD/build/release/bin/encore" "$work/venv/bin/encore"; do
-  "$encore" embed --model "$model" --input "$work/texts" --output "$work/vectors.npy" >/dev/null
-  (cd "$work" && venv/bin/python - "$model" <<'PY'
+# compare ENCORE...: the module's vectors beside those of the command.
+compare() {
+  "$@" embed --model "$model" --input "$work/texts" --output "$work/vectors.npy" >/dev/null
+  (cd "$work" && "${interpreter[@]}" - "$model" <<'PY'
 import sys
 import numpy, pyencore
 texts = open("texts", encoding="utf-8").read().splitlines()
@@ -130,10 +176,18 @@ found, wanted = pyencore.TextEncoder(sys.argv[1]).encode(texts), numpy.load("vec
 assert found.tobytes() == wanted.tobytes(), abs(found - wanted).max()
 PY
   )
-done
+}
+compare "$PWD/build/release/bin/encore"
+compare "${command[@]}"
 echo "vectors of the wheel's module and command have the bytes of build/release/bin/encore"
+if [[ "$arch" != "$(uname -m)" ]]; then
+  # Without those that start processes, which would want the emulator.
+  "${interpreter[@]}" -m pytest -q -p no:cacheprovider \
+    python/tests/test_{arrays,errors,signatures}.py
+  exit
+fi
 tests=(python/tests)
 # What depends on the system and on the binding more than on the numbers.
 [[ -z "$suffix" ]] || tests=(python/tests/test_{arrays,errors,exit,processes,signatures}.py)
-ENCORE="$work/venv/bin/encore" "$work/venv/bin/python" -m pytest -q -p no:cacheprovider \
+ENCORE="${command[*]}" "${interpreter[@]}" -m pytest -q -p no:cacheprovider \
   -n "${JOBS:-$(nproc)}" --dist loadfile "${tests[@]}"

@@ -13,7 +13,8 @@
 # the bytes of build/release in every precision, and `encore verify` finds the published hashes.
 # WebAssembly has no FMA: its vectors and hashes are those of build/release on SSE2. For Windows it
 # also runs the tests with the label windows (tests/labels.cmake), for WebAssembly that of encore.js
-# (tests/web). Exit status 3: something cannot be had here, as the last line says.
+# (tests/web). Of a program for macOS it only reads what that needs. Exit status 3: something cannot
+# be had here, as the last line says.
 # --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick.
 
 set -euo pipefail
@@ -27,6 +28,8 @@ x86_64-linux-musl   Linux    -             published
 aarch64-linux-musl  Linux    qemu-aarch64  published
 x86_64-windows-gnu  Windows  wine          published,bits
 wasm32              Generic  node          functions,operations,conversions
+aarch64-macos       Darwin   -             -
+x86_64-macos        Darwin   -             -
 "
 
 usage() {
@@ -65,6 +68,8 @@ elif [[ $target == wasm32 ]]; then
   targets+=(--target encore_web)
 fi
 options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
+# CMake looks for a tool of shared libraries, of which there are none.
+[[ $system != Darwin ]] || options+=(-DCMAKE_INSTALL_NAME_TOOL="$(type -P false)")
 [[ -z "$suffix" ]] || options+=("${quick_options[@]}")
 
 tools/build.sh "$folder" "${zig_options[@]}" "${options[@]}" "${targets[@]}"
@@ -74,6 +79,12 @@ encore="$folder/bin/encore"
 readonly encore
 ls -l "$encore"
 [[ $test == yes ]] || exit 0
+if [[ $system == Darwin ]]; then
+  architecture="${target%%-*}"
+  python3 tools/check_macho.py "$encore" "${architecture/aarch64/arm64}" 15.0
+  echo "left out: programs for macOS cannot be run here"
+  exit 3
+fi
 program=("$encore")
 case "$runner" in
   wine)

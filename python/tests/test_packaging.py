@@ -106,7 +106,7 @@ def test_bash_completes(written, words, wanted):
                                          ("fish", "fish/vendor_completions.d/encore.fish")])
 def test_other_shells_complete(written, shell, name):
     text = (written / name).read_text()
-    for flag, values in (("precision", "f32 bf16 int8 int4"), ("log", "all errors none")):
+    for flag, values in (("precision", "f32 bf16 int8 int4"), ("on-long", "cut error")):
         assert flag in text and values in text
     if shutil.which(shell):
         subprocess.run([shell, "-n", written / name], check=True)

@@ -7,6 +7,7 @@
 #   tools/cross.sh x86_64-linux-musl            build/cross/x86_64-linux-musl/bin/encore
 #   tools/cross.sh aarch64-linux-musl --test
 #   tools/cross.sh wasm32 --test                also the page of examples/web, in .../wasm32/web
+#   tools/cross.sh x86_64-windows-gnu --shared  libraries alone, as DLLs (package.sh tries them)
 #
 # --test runs it, another architecture's in qemu, Windows' in wine and WebAssembly in Node 20, or
 # PyPI's Node where there is none. Vectors of 1,000 texts, in a folder whose name is not ASCII, have
@@ -15,7 +16,8 @@
 # also runs the tests with the label windows (tests/labels.cmake), for WebAssembly that of encore.js
 # (tests/web). Of a program for macOS it only reads what that needs. Exit status 3: something cannot
 # be had here, as the last line says.
-# --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick.
+# --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick. DLLs
+# are in build/cross/TARGET-shared.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -33,7 +35,7 @@ x86_64-macos        Darwin   -             -
 "
 
 usage() {
-  echo "usage: tools/cross.sh TARGET [--test] [--quick]; the targets:" >&2
+  echo "usage: tools/cross.sh TARGET [--test | --shared] [--quick]; the targets:" >&2
   awk 'NF {print "  " $1}' <<<"$table" >&2
   exit 2
 }
@@ -41,6 +43,7 @@ usage() {
 target="${1:-}"
 read -r _ system runner parts < <(awk -v target="$target" 'NF && $1 == target' <<<"$table") || usage
 read_options "${@:2}"
+[[ -z "$shared" || ($system == Windows && $test == no) ]] || usage
 readonly folder="build/cross/$target$suffix"
 
 has_node() { [[ $(node -p 'parseInt(process.versions.node) >= 20' 2>/dev/null) == true ]]; }
@@ -66,13 +69,17 @@ if [[ $runner == wine && $test == yes && -e /usr/src/googletest/CMakeLists.txt ]
   targets+=(--target encore_tests)
 elif [[ $target == wasm32 ]]; then
   targets+=(--target encore_web)
+elif [[ -n "$shared" ]]; then
+  options+=(-DBUILD_SHARED_LIBS=ON -DENCORE_BUILD_TOOLS=OFF -DCMAKE_SHARED_LINKER_FLAGS=-s)
+  targets=(--target encore_text)
 fi
 options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
 # CMake looks for a tool of shared libraries, of which there are none.
 [[ $system != Darwin ]] || options+=(-DCMAKE_INSTALL_NAME_TOOL="$(type -P false)")
-[[ -z "$suffix" ]] || options+=("${quick_options[@]}")
+[[ "$suffix" != *-quick ]] || options+=("${quick_options[@]}")
 
 tools/build.sh "$folder" "${zig_options[@]}" "${options[@]}" "${targets[@]}"
+[[ -z "$shared" ]] || exit 0
 encore="$folder/bin/encore"
 [[ $system != Windows ]] || encore+=.exe
 [[ $target != wasm32 ]] || encore+=.wasm

@@ -5,6 +5,10 @@
 # and removes it. Everything is below build/package.
 #
 #   tools/package.sh debian [--quick]  Debian: packaging/debian, from the last commit
+#   tools/package.sh archive TARGET [--shared] [--quick] [--again]
+#                                      headers, libraries and command for a target of cross.sh;
+#                                      --shared: DLLs, without the command; --again compares a
+#                                      second build, elsewhere
 #   tools/package.sh conan             Conan 2: packaging/conan, static and shared
 #   tools/package.sh vcpkg             vcpkg: packaging/vcpkg, its steps run without vcpkg
 #   tools/package.sh abi [--store]     whether the C interface is that of packaging/abi, or more

@@ -12,19 +12,21 @@
 # be had. quick_options compile for few SIMD targets and
 # optimise little.
 
-# Sets test (yes or no) and suffix (-quick or nothing) by the options --test and --quick; any other
-# calls the script's `usage`.
+# Sets test (yes or no), shared (-shared or nothing), and suffix (-shared, -quick, both or nothing)
+# by the options --test, --shared and --quick; any other calls the script's `usage`.
 read_options() {
   # shellcheck disable=SC2034  # for the scripts
-  test=no suffix=''
-  local option
+  test=no shared='' suffix=''
+  local option quick=''
   for option in "$@"; do
     case "$option" in
       --test) test=yes ;;
-      --quick) suffix=-quick ;;
+      --shared) shared=-shared ;;
+      --quick) quick=-quick ;;
       *) usage ;;
     esac
   done
+  suffix="$shared$quick"
 }
 
 # shellcheck disable=SC2034  # for the scripts
@@ -44,8 +46,14 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
 
   # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
   # compile another libc++.
+  # Names of source files in messages begin at the root of the tree; ccache has them begin at the
+  # folder of the build, three below it.
+  local deps options
+  deps="$(readlink -f .deps)"
+  options="-target $target $more -O1 '-ffile-prefix-map=$PWD/=' '-ffile-prefix-map=$deps/=.deps/'"
+  options+=" -ffile-prefix-map=../../../="
   mkdir -p "$bin"
-  for tool in "cc -target $target $more -O1" "c++ -target $target $more -O1" ar ranlib rc; do
+  for tool in "cc $options" "c++ $options" ar ranlib rc; do
     printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"
   done
   # Programs link the C++ library that is built here.
@@ -60,7 +68,7 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
   done
 
   # The programs above are new ones to ccache each time, and what they call is not.
-  export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $version $target"
+  export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $version $target, short names"
   zig_options=(
     -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="${target%%-*}"
     -DCMAKE_C_COMPILER="$bin/cc" -DCMAKE_CXX_COMPILER="$bin/c++"

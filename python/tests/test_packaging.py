@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""packaging/: the version is the one of version.h, options are CMake's, vcpkg's port configures,
-and man pages and completions say what --help does."""
+"""packaging/: the version is the one of version.h, options are CMake's, an archive depends on what
+is in it alone, and man pages and completions say what --help does."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -9,6 +10,8 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
+import zipfile
 
 import pytest
 from pyencore import __version__
@@ -49,6 +52,59 @@ def test_the_port_of_vcpkg_configures(tmp_path, features):
     assert found.returncode == 0, found.stderr
     installed = tmp_path / "work/installed/share/encore"
     assert {path.name for path in installed.iterdir()} == {"copyright", "usage"}
+
+
+def pack(folder, files, epoch=1_700_000_000):
+    """An archive of files in a folder made anew, and its document."""
+    for name, data in files:
+        path = folder / "encore-1-x" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        os.utime(path, (len(data), len(data)))
+    (folder / "encore-1-x/bin/encore").chmod(0o700 if len(folder.name) % 2 else 0o775)
+    subprocess.run([sys.executable, ROOT / "tools/archive.py", folder / "encore-1-x", "--version",
+                    "1", "--epoch", str(epoch), "--part", "Highway", "1.2.0", "BSD-3-Clause"],
+                   check=True)
+    return [folder / f"encore-1-x.{kind}" for kind in ("tar.gz", "spdx.json", "zip")]
+
+
+def test_archives_of_equal_files_are_equal(tmp_path):
+    files = [("lib/libencore.a", b"library"), ("bin/encore", b"program"), ("LICENSE", b"text")]
+    (tmp_path / "a").mkdir()
+    (tmp_path / "bb").mkdir()
+    archive, document, zipped = pack(tmp_path / "a", files)
+    for one, other in zip((archive, document, zipped), pack(tmp_path / "bb", files[::-1])):
+        assert one.read_bytes() == other.read_bytes()
+
+    with tarfile.open(archive) as tar:
+        entries = {entry.name: entry for entry in tar}
+        assert {(entry.uid, entry.gid, entry.mtime) for entry in entries.values()} == {
+            (0, 0, 1_700_000_000)}
+        assert entries["encore-1-x/bin/encore"].mode == 0o755
+        assert entries["encore-1-x/LICENSE"].mode == 0o644
+        assert tar.extractfile("encore-1-x/lib/libencore.a").read() == b"library"
+    with zipfile.ZipFile(zipped) as packed:
+        assert {entry.filename: packed.read(entry) for entry in packed.infolist()} == {
+            f"encore-1-x/{name}": data for name, data in files}
+        assert {entry.filename: entry.external_attr >> 16 for entry in packed.infolist()} == {
+            f"encore-1-x/{name}": 0o100755 if name == "bin/encore" else 0o100644
+            for name, _ in files}
+
+    found = json.loads(document.read_text())
+    sums = {file["fileName"]: [item["checksumValue"] for item in file["checksums"]]
+            for file in found["files"]}
+    assert sums == {f"./{name}": [hashlib.sha1(data).hexdigest(), hashlib.sha256(data).hexdigest()]
+                    for name, data in files}
+    # What SPDX 2.3 says of it: SHA-1 of the sums in their order.
+    code = hashlib.sha1("".join(sorted(sha1 for sha1, _ in sums.values())).encode()).hexdigest()
+    assert found["packages"][0]["packageVerificationCode"] == {"packageVerificationCodeValue": code}
+    assert [package["name"] for package in found["packages"]] == ["encore", "Highway"]
+    named = {item["SPDXID"] for item in [found, *found["packages"], *found["files"]]}
+    assert {end for item in found["relationships"]
+            for end in (item["spdxElementId"], item["relatedSpdxElement"])} == named
+
+    (tmp_path / "c").mkdir()
+    assert archive.read_bytes() != pack(tmp_path / "c", [*files, ("x", b"")])[0].read_bytes()
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,7 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
 
   # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
   # compile another libc++.
+  #
   # Names of source files in messages begin at the root of the tree; ccache has them begin at the
   # folder of the build, three below it.
   local deps options

@@ -58,7 +58,7 @@ print(pathlib.Path(ziglang.__file__).parent)')
       "$(version_of NLOHMANN_JSON_VERSION_ "$(grep -rl '^#define NLOHMANN_JSON_VERSION_MAJOR' \
                                                $headers/nlohmann | head -n 1)")" MIT
     --part 'libc++ of ziglang' "$ziglang" 'Apache-2.0 WITH LLVM-exception')
-  if compgen -G "$stage/bin/encore" >/dev/null || [[ -e "$stage/bin/encore.exe" ]]; then
+  if [[ -e "$stage/bin/encore" || -e "$stage/bin/encore.exe" ]]; then
     cp /usr/share/doc/libcli11-dev/copyright "$folder/cli11"
     parts+=(--part CLI11 "$(grep -rhoP '^#define CLI11_VERSION "\K[^"]+' $headers/CLI)"
             BSD-3-Clause)

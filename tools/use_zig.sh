@@ -47,12 +47,12 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
   # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
   # compile another libc++.
   #
-  # Names of source files in messages begin at the root of the tree; ccache has them begin at the
-  # folder of the build, three below it.
+  # Names of source files in messages begin at the root of the tree, those that CMake makes at the
+  # folder of the build, three below it, from where ccache has all of them.
   local deps options
   deps="$(readlink -f .deps)"
   options="-target $target $more -O1 '-ffile-prefix-map=$PWD/=' '-ffile-prefix-map=$deps/=.deps/'"
-  options+=" -ffile-prefix-map=../../../="
+  options+=" '-ffile-prefix-map=$PWD/$3/=' -ffile-prefix-map=../../../="
   mkdir -p "$bin"
   for tool in "cc $options" "c++ $options" ar ranlib rc; do
     printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"

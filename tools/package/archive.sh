@@ -103,8 +103,9 @@ shutil.unpack_archive(sys.argv[1], sys.argv[2])' "$stage.zip" "$root"
     cp "$root/$name"/bin/*.dll "$root"
   fi
   export PKG_CONFIG_LIBDIR="$root/$name/lib/pkgconfig"
-  read -ra cflags < <(pkg-config --cflags encore-text)
-  read -ra libs < <(pkg-config --libs encore-text)
+  # Blanks of folders are escaped, which xargs reads.
+  mapfile -t cflags < <(pkg-config --cflags encore-text | xargs -n 1)
+  mapfile -t libs < <(pkg-config --libs encore-text | xargs -n 1)
   logged use-cc "$tools/cc" -std=c99 "${cflags[@]}" -c tests/consumer/text.c -o "$root/text.o"
   logged use-link "$tools/$linker" "$root/text.o" -o "$root/$file" "${libs[@]}"
   if [[ "$target" == *-macos ]]; then

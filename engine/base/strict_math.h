@@ -16,4 +16,8 @@
 compile its own sources with -fno-fast-math (MSVC: /fp:precise)"
 #endif
 
+#if defined(_MSC_VER) && !defined(__clang__)
+#pragma fp_contract(off)  // /fp:precise fuses a * b + c before Visual Studio 2022
+#endif
+
 #endif  // ENCORE_ENGINE_BASE_STRICT_MATH_H_

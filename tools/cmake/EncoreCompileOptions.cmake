@@ -44,13 +44,20 @@ if(WIN32 AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
           "tools/cross.sh x86_64-windows-gnu builds with Clang.")
 endif()
 
-if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  # The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even
-  # across intrinsics), or the same source gives different bits on different targets. And whatever
-  # a project around encore has in CMAKE_CXX_FLAGS: -ffast-math changes bits, and without exceptions
-  # memory that cannot be had would end the process. Nor is encore a part of a host's link-time
-  # optimisation: kernels are reached through pointers, so there is nothing to gain, and each of the
-  # host's programs would compile all of them anew, for every target and by the linker's options.
+if(NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang|MSVC")
+  message(FATAL_ERROR
+          "encore knows GCC, Clang and MSVC, and which of their options keep its results the same "
+          "on every machine; CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER} "
+          "(${CMAKE_CXX_COMPILER_ID}).")
+endif()
+
+# The numeric contract: compilers must not fuse a*b+c of their own accord (GCC does so even across
+# intrinsics), or the same source gives different bits on different targets. And whatever a project
+# around encore has in CMAKE_CXX_FLAGS: -ffast-math changes bits, and without exceptions memory that
+# cannot be had would end the process. Nor is encore a part of a host's link-time optimisation:
+# kernels are reached through pointers, so there is nothing to gain, and each of the host's programs
+# would compile all of them anew, for every target and by the linker's options.
+if(NOT MSVC)
   set(encore_numeric_options -fno-fast-math -ffp-contract=off -fexceptions -fno-lto)
   set(encore_warning_options -Wall -Wextra -Wpedantic -Wshadow)
   set(encore_werror_options -Werror)
@@ -62,15 +69,13 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
     # argument, whatever the function returns.
     list(APPEND encore_warning_options -Wno-dangling-reference)
   endif()
-elseif(MSVC)
-  set(encore_numeric_options /fp:precise)
+else()  # cl and clang-cl, which ignores the options above; cl has a pragma in base/strict_math.h
+  set(encore_numeric_options /fp:precise /EHsc /permissive- /utf-8)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(encore_numeric_options /clang:-fno-fast-math /clang:-ffp-contract=off /EHsc)
+  endif()
   set(encore_warning_options /W4)
   set(encore_werror_options /WX)
-else()
-  message(FATAL_ERROR
-          "encore knows GCC, Clang and MSVC, and which of their options keep its results the same "
-          "on every machine; CMAKE_CXX_COMPILER is ${CMAKE_CXX_COMPILER} "
-          "(${CMAKE_CXX_COMPILER_ID}).")
 endif()
 
 set(encore_sanitize_options "")
@@ -115,7 +120,7 @@ endfunction()
 # more stay as they are, and so does everything with ENCORE_UNOPTIMIZED. MSVC's flags are left
 # alone, as /RTC1 of its Debug builds excludes /O2.
 function(encore_optimize target)
-  if(ENCORE_UNOPTIMIZED OR NOT CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  if(ENCORE_UNOPTIMIZED OR MSVC)
     return()
   endif()
   set(configs "${CMAKE_CONFIGURATION_TYPES}")

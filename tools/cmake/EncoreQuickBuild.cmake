@@ -5,7 +5,7 @@
 
 # encore_compile_level(<target> <level>): its optimisation in Release builds, e.g. -O1.
 function(encore_compile_level target level)
-  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  if(NOT MSVC)
     target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
   endif()
 endfunction()
@@ -75,7 +75,7 @@ function(encore_unity target)
   # By pragmas, so that kernels keep their options, and ccache what it has of them. A name may hide
   # one of another file. And to GCC each file is a header, whose structures others could see.
   set(before "")
-  if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
+  if(NOT MSVC)
     string(APPEND before "#pragma GCC diagnostic ignored \"-Wshadow\"\n")
   endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

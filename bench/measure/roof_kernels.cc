@@ -236,7 +236,7 @@ HWY_NOINLINE double AmxProducts(size_t rounds, float* HWY_RESTRICT sink) {
       a[i] = F32ToBf16(static_cast<float>(of_a));
     }
   }
-  const amx::Tiles tiles;
+  const amx::Tiles tiles(amx::kRows, amx::kGroups);
   amx::Load<0>(a, amx::kLine);
   amx::Load<1>(plus, amx::kLine);
   amx::Load<2>(minus, amx::kLine);

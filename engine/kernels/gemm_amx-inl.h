@@ -23,6 +23,7 @@
 #include <cstdint>
 
 #include "engine/kernels/gemm_kernel.h"
+#include "engine/kernels/gemm_slice.h"
 #include "engine/kernels/gemm_tile-inl.h"
 #include "hwy/highway.h"
 
@@ -37,6 +38,12 @@
 #else
 #define ENCORE_TARGET_HAS_AMX 0
 #endif
+
+// The instructions, or what a test has in their place.
+#ifndef ENCORE_AMX_TILES
+#define ENCORE_AMX_TILES "engine/kernels/amx_tiles-inl.h"
+#endif
+#include ENCORE_AMX_TILES
 
 #if ENCORE_TARGET_HAS_AMX
 
@@ -65,43 +72,24 @@ inline constexpr Configuration kConfiguration;
 // spares the system saving them.
 class Tiles {
  public:
-  Tiles() { asm volatile("ldtilecfg %0" : : "m"(kConfiguration)); }
   Tiles(size_t rows, size_t groups) { Configure(rows, groups); }
   // For blocks of so many rows, if they are fewer than 16, and so many groups of k; clears all
   // tiles.
   static void Configure(size_t rows, size_t groups) {
     if (rows >= kRows && groups == kGroups) {
-      asm volatile("ldtilecfg %0" : : "m"(kConfiguration));
+      LoadConfiguration(kConfiguration);
       return;
     }
     Configuration low;
     std::fill_n(low.rows, kTileOfB, static_cast<uint8_t>(std::min(rows, kRows)));
     low.rows[kTileOfB] = static_cast<uint8_t>(groups);
     low.row_bytes[kTileOfA] = static_cast<uint16_t>(groups * (kLine / kGroups));
-    asm volatile("ldtilecfg %0" : : "m"(low));
+    LoadConfiguration(low);
   }
-  ~Tiles() { asm volatile("tilerelease"); }
+  ~Tiles() { Release(); }
   Tiles(const Tiles&) = delete;
   Tiles& operator=(const Tiles&) = delete;
 };
-
-template <int kTile>
-HWY_INLINE void Load(const void* from, size_t stride) {
-  asm volatile("tileloadd (%0,%1,1), %%tmm%c2" : : "r"(from), "r"(stride), "i"(kTile) : "memory");
-}
-template <int kTile>
-HWY_INLINE void Store(void* to, size_t stride) {
-  asm volatile("tilestored %%tmm%c2, (%0,%1,1)" : : "r"(to), "r"(stride), "i"(kTile) : "memory");
-}
-// kSum += A times B: unsigned bytes of tile 6 and signed ones of tile kB, or bf16.
-template <int kSum, bool kInteger = true, int kB = kTileOfB>
-HWY_INLINE void MulAdd() {
-  if constexpr (kInteger) {
-    asm volatile("tdpbusd %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
-  } else {
-    asm volatile("tdpbf16ps %%tmm%c1, %%tmm6, %%tmm%c0" : : "i"(kSum), "i"(kB));
-  }
-}
 
 // A block of rows and columns, in tiles.
 struct Block {
@@ -176,21 +164,21 @@ HWY_NOINLINE void Run(const Block& block) {
   Finish<kRowTiles, kCols>(block);
 }
 
-// Two rows of tiles or one, and as many columns of them as there are vectors.
-template <int kNv, bool kInteger>
+// Two rows of tiles or one, and any number of columns of them.
+template <int kCols, bool kInteger>
 HWY_INLINE void RunColumns(const Block& block, size_t row_tiles) {
-  if constexpr (kNv > 3) {
+  if constexpr (kCols > 3) {
     RunColumns<2, kInteger>(block, row_tiles);
     Block rest = block;
     rest.b += 2 * kLine;
     rest.init += 2 * kLine / sizeof(Accumulator);
     rest.sums += 2 * kLine / sizeof(Accumulator);
     rest.lines = 0;
-    RunColumns<kNv - 2, kInteger>(rest, row_tiles);
+    RunColumns<kCols - 2, kInteger>(rest, row_tiles);
   } else if (row_tiles == 2) {
-    Run<2, kNv, kInteger>(block);
+    Run<2, kCols, kInteger>(block);
   } else {
-    Run<1, kNv, kInteger>(block);
+    Run<1, kCols, kInteger>(block);
   }
 }
 
@@ -224,7 +212,7 @@ HWY_NOINLINE void ScaleInit(const GemmTile& t, size_t begin, size_t rows,
 }
 
 // The last groups of k, fewer than a tile has.
-template <class Type, size_t NV>
+template <class Type, int kCols>
 HWY_NOINLINE void RunTail(Block block, size_t groups, size_t rows, size_t row_tiles) {
   Tiles::Configure(rows, groups);
   block.a += block.steps * kLine;
@@ -233,7 +221,7 @@ HWY_NOINLINE void RunTail(Block block, size_t groups, size_t rows, size_t row_ti
   block.init = block.sums;
   block.ld_init = block.ld_sums;
   block.lines = 0;
-  RunColumns<NV, Type::kInteger>(block, row_tiles);
+  RunColumns<kCols, Type::kInteger>(block, row_tiles);
   Tiles::Configure(rows, kGroups);
 }
 
@@ -241,8 +229,10 @@ HWY_NOINLINE void RunTail(Block block, size_t groups, size_t rows, size_t row_ti
 // not used; if there are no more rows, they are a block of tiles that are as low.
 template <class Type, size_t NV>
 HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
-  constexpr size_t kLd = NV * kLine;
-  alignas(64) Accumulator sums[2 * kRows * NV * (kLine / sizeof(Accumulator))];
+  constexpr size_t kLd = NV * hn::MaxLanes(GemmTagF32()) * sizeof(Accumulator);
+  constexpr int kCols = kLd / kLine;
+  static_assert(kLd % kLine == 0);
+  alignas(64) Accumulator sums[2 * kRows * (kLd / sizeof(Accumulator))];
   GemmTile ends = tile;  // whose rows are stored next
   const size_t blocks =
       rows < 2 * kRows ? (rows + kRows - 1) / kRows : (rows + 2 * kRows - 1) / (2 * kRows);
@@ -269,12 +259,12 @@ HWY_NOINLINE void RunRows(const GemmTile& tile, size_t rows) {
       block.init = sums;
       block.ld_init = kLd;
     }
-    RunColumns<NV, Type::kInteger>(block, two ? 2 : 1);
+    RunColumns<kCols, Type::kInteger>(block, two ? 2 : 1);
     if (!Type::kInteger && tile.in.kc % kGroups != 0) {
-      RunTail<Type, NV>(block, tile.in.kc % kGroups, rows, two ? 2 : 1);
+      RunTail<Type, kCols>(block, tile.in.kc % kGroups, rows, two ? 2 : 1);
     }
     block.prefetch += block.steps * block.lines * kLine;
-    const Accumulator* from = sums + (done - begin) * NV * (kLine / sizeof(Accumulator));
+    const Accumulator* from = sums + (done - begin) * (kLd / sizeof(Accumulator));
     size_t count = begin + height - done;
     done += count;
     for (; count >= 4; count -= 4, from += 4 * kLd / sizeof(Accumulator)) {

@@ -3,6 +3,7 @@
 is in it alone, and man pages and completions say what --help does."""
 
 import hashlib
+import importlib.metadata
 import json
 import os
 import pathlib
@@ -31,6 +32,19 @@ def test_packages_have_the_version():
     assert names == [f"libencore{soname}", f"libencore-text{soname}"]
     for name in names:
         assert (ROOT / f"packaging/debian/{name}.install").is_file()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="wants tomllib")
+def test_debian_s_metadata_are_those_of_the_wheel(tmp_path):
+    subprocess.run([sys.executable, ROOT / "packaging/python_metadata.py", "--into", tmp_path],
+                   check=True)
+    found, = importlib.metadata.distributions(path=[str(tmp_path)])
+    wanted = importlib.metadata.distribution("pyencore")
+    assert (found.name, found.version) == (wanted.name, wanted.version)
+    assert found.requires == wanted.requires
+    for name in ("Summary", "License-Expression", "Requires-Python", "Classifier",
+                 "Provides-Extra"):
+        assert found.metadata.get_all(name) == wanted.metadata.get_all(name), name
 
 
 @pytest.mark.parametrize("recipe", ["vcpkg/encore/portfile.cmake", "debian/rules",

@@ -99,6 +99,7 @@ shutil.unpack_archive(sys.argv[1], sys.argv[2])' "$stage.zip" "$root"
 
   linker=c++
   if [[ "$name" == *-shared ]]; then
+    check_exports "$root/$name"/bin/*.dll
     linker=cc  # libraries of C++ are inside
     cp "$root/$name"/bin/*.dll "$root"
   fi
@@ -125,6 +126,23 @@ shutil.unpack_archive(sys.argv[1], sys.argv[2])' "$stage.zip" "$root"
   done
   rm -rf "$root"
   echo "archive: $name was unpacked, a program was built against it and run, and removed"
+}
+
+# All that DLLs export is public and encore's, but for what encore_text shares with encore
+# (tests/consumer/package_test.sh has the same of other systems).
+check_exports() {
+  local library mine='^(encore_[a-z0-9_]+$|((typeinfo|typeinfo name|vtable) for )?'
+  mine+='encore::v[0-9_]+::([A-Z]|operator|'
+  mine+='internal::(CallGate::|CallMeter::Exchange|RunTeamErased|Team::For)))'
+  for library in "$@"; do
+    objdump -p "$library" | sed -n '/Name Pointer\] Table/,/^$/s/^\t\[ *[0-9]*\].* //p' |
+      c++filt >"$out/exports"
+    [[ -s "$out/exports" ]] || fail "objdump says nothing of what ${library##*/} exports"
+    if grep -vE "$mine" "$out/exports" || grep -E 'hwy::|nlohmann::' "$out/exports"; then
+      fail "${library##*/} exports more than encore's public symbols"
+    fi
+    echo "archive: the $(wc -l <"$out/exports") exports of ${library##*/} are encore's"
+  done
 }
 
 # The archive, built in a folder that has another path and depth, has the same bytes.

@@ -16,8 +16,9 @@
 # also runs the tests with the label windows (tests/labels.cmake), for WebAssembly that of encore.js
 # (tests/web). Of a program for macOS it only reads what that needs. Exit status 3: something cannot
 # be had here, as the last line says.
-# --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick. DLLs
-# are in build/cross/TARGET-shared.
+# --quick compiles for few SIMD targets and optimises little, into build/cross/TARGET-quick. --ci,
+# which is .ci/run's, compiles less still, into build/cross/TARGET-ci: of the kernels no AVX-512,
+# and the command is not optimised. DLLs are in build/cross/TARGET-shared.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -35,7 +36,7 @@ x86_64-macos        Darwin   -             -
 "
 
 usage() {
-  echo "usage: tools/cross.sh TARGET [--test | --shared] [--quick]; the targets:" >&2
+  echo "usage: tools/cross.sh TARGET [--test | --shared] [--quick | --ci]; the targets:" >&2
   awk 'NF {print "  " $1}' <<<"$table" >&2
   exit 2
 }
@@ -70,13 +71,14 @@ if [[ $runner == wine && $test == yes && -e /usr/src/googletest/CMakeLists.txt ]
 elif [[ $target == wasm32 ]]; then
   targets+=(--target encore_web)
 elif [[ -n "$shared" ]]; then
-  options+=(-DBUILD_SHARED_LIBS=ON -DENCORE_BUILD_TOOLS=OFF -DCMAKE_SHARED_LINKER_FLAGS=-s)
+  options+=(-DBUILD_SHARED_LIBS=ON -DENCORE_BUILD_TOOLS=OFF)
   targets=(--target encore_text)
 fi
-options+=(-DCMAKE_EXE_LINKER_FLAGS=-s)
 # CMake looks for a tool of shared libraries, of which there are none.
 [[ $system != Darwin ]] || options+=(-DCMAKE_INSTALL_NAME_TOOL="$(type -P false)")
-[[ "$suffix" != *-quick ]] || options+=("${quick_options[@]}")
+[[ -z "${suffix#"$shared"}" ]] || options+=("${quick_options[@]}")
+[[ "$suffix" != *-ci ]] ||
+  options+=(-DENCORE_QUICK_BUILD=ON -DCMAKE_CXX_FLAGS=-DHWY_BROKEN_TARGETS=HWY_AVX3_DL)
 
 tools/build.sh "$folder" "${zig_options[@]}" "${options[@]}" "${targets[@]}"
 [[ -z "$shared" ]] || exit 0

@@ -33,7 +33,7 @@ usage() {
 target="${1:-}"
 [[ -n "$target" && " ${targets[*]} " == *" $target "* ]] || usage
 read_options "${@:2}"
-[[ -z "$shared" ]] || usage
+[[ -z "$shared" && "$suffix" != *-ci ]] || usage
 readonly arch="${target%%-*}" folder="build/cross/wheel-$target$suffix"
 readonly out="build/cross/wheels$suffix"
 readonly python="${PYTHON:-python3}" log="$folder/wheel.log"

@@ -12,8 +12,8 @@
 # be had. quick_options compile for few SIMD targets and
 # optimise little.
 
-# Sets test (yes or no), shared (-shared or nothing), and suffix (-shared, -quick, both or nothing)
-# by the options --test, --shared and --quick; any other calls the script's `usage`.
+# Sets test (yes or no), shared (-shared or nothing), and suffix (-shared, -quick or -ci, both or
+# nothing) by the options --test, --shared, --quick and --ci; any other calls the script's `usage`.
 read_options() {
   # shellcheck disable=SC2034  # for the scripts
   test=no shared='' suffix=''
@@ -22,7 +22,7 @@ read_options() {
     case "$option" in
       --test) test=yes ;;
       --shared) shared=-shared ;;
-      --quick) quick=-quick ;;
+      --quick | --ci) quick="${option#-}" ;;
       *) usage ;;
     esac
   done
@@ -42,17 +42,21 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
   # With the features of all that is built, or zig would compile a C library for each set of them.
   [[ $target != wasm32 ]] ||
     target=wasm32-wasi more="-msimd128 -mexception-handling -fwasm-exceptions"
+  [[ $system != Linux ]] || more=-fasynchronous-unwind-tables
   [[ -d .deps/highway-source ]] || { echo "left out: apt has no source of Highway here"; exit 3; }
 
-  # -O1, which others replace: for programs that say nothing, as CMake's first ones, zig would
-  # compile another libc++.
+  # -O1, which others replace, and -s, without which zig writes what debuggers read: for programs
+  # that say nothing, as CMake's first ones, it would compile other libraries of C and C++. C++ has
+  # tables of its stack, and so has C, or there would be two of musl.
   #
   # Names of source files in messages begin at the root of the tree, those that CMake makes at the
-  # folder of the build, three below it, from where ccache has all of them.
+  # folder of the build, three below it, from where ccache has all of them and the headers below.
   local deps options
   deps="$(readlink -f .deps)"
-  options="-target $target $more -O1 '-ffile-prefix-map=$PWD/=' '-ffile-prefix-map=$deps/=.deps/'"
+  options="-target $target $more -O1 -s '-ffile-prefix-map=$PWD/='"
+  options+=" '-ffile-prefix-map=$deps/=.deps/'"
   options+=" '-ffile-prefix-map=$PWD/$3/=' -ffile-prefix-map=../../../="
+  options+=" -ffile-prefix-map=../headers/=build/cross/headers/"
   mkdir -p "$bin"
   for tool in "cc $options" "c++ $options" ar ranlib rc; do
     printf '#!/bin/sh\nexec "%s" %s "$@"\n' "$zig" "$tool" >"$bin/${tool%% *}"
@@ -68,8 +72,10 @@ print(pathlib.Path(ziglang.__file__).with_name("zig"))')
     [[ -e "$headers/$name" ]] || cp -r "/usr/include/$name" "$headers"
   done
 
-  # The programs above are new ones to ccache each time, and what they call is not.
-  export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $version $target, short names"
+  # The programs above are new ones to ccache each time, and what they call is not, nor are its
+  # options but for folders.
+  options="${options//"$deps"/}"
+  export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK="string:zig $version ${options//"$PWD"/}"
   zig_options=(
     -DCMAKE_SYSTEM_NAME="$system" -DCMAKE_SYSTEM_PROCESSOR="${target%%-*}"
     -DCMAKE_C_COMPILER="$bin/cc" -DCMAKE_CXX_COMPILER="$bin/c++"

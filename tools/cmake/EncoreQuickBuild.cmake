@@ -6,7 +6,8 @@
 # encore_compile_level(<target> <level>): its optimisation in Release builds, e.g. -O1.
 function(encore_compile_level target level)
   if(NOT MSVC)
-    target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:${level}>)
+    target_compile_options(${target} PRIVATE
+                           "$<$<CONFIG:Release>:${level};${encore_options_of${level}}>")
   endif()
 endfunction()
 

@@ -14,8 +14,8 @@
 #   tools/package.sh abi [--store]     whether the C interface is that of packaging/abi, or more
 #
 # --quick compiles for few SIMD targets, which takes a third of the time or less. Conan's and
-# vcpkg's are compiled for one, hardly optimised, since what is tried is the package. Exit status 3:
-# something cannot be had here, as the last line says.
+# vcpkg's, and so Debian's with --quick, are compiled for one, hardly optimised, since what is tried
+# is the package. Exit status 3: something cannot be had here, as the last line says.
 
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 #
-# For package.sh: Debian's packages of the last commit, built as on any Debian, looked at by
-# lintian, and installed, tried and removed in bare ones of this machine's suite and of trixie,
-# whose python3 is another one than python3-pyencore is for. Highway is tools/setup.sh's where
-# Debian's own is too old, and nanobind PyPI's; without that there is no python3-pyencore.
+# For package.sh: Debian's packages of the last commit, for this machine's suite and for trixie,
+# looked at by lintian, and installed, tried and removed in a bare one of each. They are built on
+# this machine, with the Highway of tools/setup.sh, and in a trixie of nothing but what they say
+# they need. nanobind is PyPI's, as Debian's is too old; without it there is no python3-pyencore.
+
+# Of debian/rules' own options the last -O decides; quoted for its shell.
+readonly few_flags="'-DCMAKE_CXX_FLAGS_NONE=-O1 -DHWY_COMPILE_ONLY_STATIC'"
 
 package_debian() {
-  local work="$out/debian" options='' profiles='' suite
+  local work="$out/debian" options='' profiles='' own
   case "$*" in
     '') ;;
-    --quick) options="${few_targets[*]}" ;;
+    --quick) options="-DENCORE_FEW_TILES=ON $few_flags" ;;
     *) usage ;;
   esac
   git rev-parse --quiet --verify HEAD >/dev/null || left_out "this is no clone: there is no commit"
@@ -27,19 +30,19 @@ package_debian() {
     profiles=nopython
   fi
 
-  suite=$(. /etc/os-release && echo "$VERSION_CODENAME")
-  unpack_source "$work"
-  echo "debian: building for $suite (the log is $out/debian-build.log)"
-  logged debian-build env -C "$work/encore-$version" CMAKE_PREFIX_PATH="$PWD/.deps/highway:$work" \
-    CCACHE_DIR="$(ccache --get-config cache_dir 2>/dev/null || true)" ENCORE_OPTIONS="$options" \
-    DEB_BUILD_OPTIONS="noautodbgsym parallel=$CMAKE_BUILD_PARALLEL_LEVEL" \
-    DEB_BUILD_PROFILES="$profiles" dpkg-buildpackage -b -us -uc -d
-  lintian --allow-root --fail-on error "$work"/encore_*.changes
-  ls -l "$work"/*.deb
-
+  own=$(. /etc/os-release && echo "$VERSION_CODENAME")
+  unpack_source "$work/$own"
+  CMAKE_PREFIX_PATH="$PWD/.deps/highway:$work" \
+    CCACHE_DIR="$(ccache --get-config cache_dir 2>/dev/null || true)" \
+    build_debian "$own" "$work/$own" env
+  look_at_packages "$own"
   [[ $EUID -eq 0 ]] || left_out "only root can make a Debian to install into"
-  use_debian "$suite" "$profiles"
-  [[ "$suite" == trixie ]] || use_debian trixie nopython
+  use_debian "$own"
+  if [[ "$own" != trixie ]]; then
+    build_in_trixie
+    look_at_packages trixie
+    use_debian trixie
+  fi
   [[ -z "$profiles" ]] || left_out "python3-pyencore, as pip cannot install nanobind here"
 }
 
@@ -48,6 +51,20 @@ unpack_source() {
   mkdir -p "$1"
   git archive --prefix="encore-$version/" HEAD | tar -x -C "$1"
   cp -r "$1/encore-$version/packaging/debian" "$1/encore-$version/debian"
+}
+
+# build_debian SUITE FOLDER COMMAND...: for that suite, out of the source below FOLDER, by a command
+# that runs others with variables.
+build_debian() {
+  echo "debian: building for $1 (the log is $out/debian-build-$1.log)"
+  logged "debian-build-$1" "${@:3}" ENCORE_OPTIONS="$options" DEB_BUILD_PROFILES="$profiles" \
+    DEB_BUILD_OPTIONS="noautodbgsym parallel=$CMAKE_BUILD_PARALLEL_LEVEL" \
+    bash -c 'cd "$1" && dpkg-buildpackage -b -us -uc -d' - "$2/encore-$version"
+}
+
+look_at_packages() {
+  lintian --allow-root --fail-on error "$work/$1"/encore_*.changes
+  ls -l "$work/$1"/*.deb
 }
 
 # In a Debian of its own nothing of this machine's environment counts.
@@ -66,21 +83,40 @@ make_root() {
   fi
 }
 
-# In a Debian of the suite $1 that has nothing else of encore: the packages' own tests, and no file
-# is left. With `nopython`, without python3-pyencore.
+build_in_trixie() {
+  local root needed
+  # All that debian/control names, as nothing is installed there.
+  mkdir "$work/nothing"
+  : >"$work/nothing/status"
+  needed=$(cd "$work/$own/encore-$version" &&
+             { dpkg-checkbuilddeps --admindir="$work/nothing" 2>&1 || true; } |
+             sed 's/ ([^)]*)//g; s/.*: //; s/:native//g; s/ nanobind-dev//
+                  s/debhelper-compat/debhelper/; s/ *$//; s/  */,/g')
+  make_root trixie "$needed"
+  unpack_source "$root/build"
+  [[ -n "$profiles" ]] || cp -r "$work/nanobind" "$root/usr/local"
+  build_debian trixie /build chroot "$root" "${bare[@]}"
+  mkdir "$work/trixie"
+  mv "$root"/build/*.{deb,changes,buildinfo} "$work/trixie"
+  rm -rf "$root"
+}
+
+# In a Debian that has nothing else of encore: the packages' own tests, and no file is left.
 use_debian() {
-  local suite="$1" root test python=''
-  [[ "${2:-}" == nopython ]] || python=',python3,python3-numpy'
-  make_root "$suite" "g++,pkg-config$python"
+  local suite="$1" root test file needed
+  # What they depend on besides each other.
+  needed=$(for file in "$work/$suite"/*.deb; do dpkg-deb --field "$file" Depends; done |
+             tr ',' '\n' | sed 's/(.*//; s/:any//; s/ //g' | grep -v encore | sort -u | paste -sd,)
+  make_root "$suite" "g++,pkg-config,$needed"
   mkdir "$root/packages"
-  cp "$work"/{encore,lib}*.deb ${python:+"$work"/python3-*.deb} "$root/packages"
+  cp "$work/$suite"/*.deb "$root/packages"
   unpack_source "$root/source"
   in_root() { chroot "$root" "${bare[@]}" bash -euo pipefail -c "$1"; }
   local files='find / -xdev \( -path /proc -o -path /source -o -path /packages -o -path /tmp \
     -o -path /var/log -o -path /var/cache \) -prune -o -not -name "*-old" -print | sort'
   in_root "$files" >"$work/before"
   logged debian-install in_root 'dpkg -i /packages/*.deb'
-  for test in installed ${python:+pyencore}; do
+  for test in installed $([[ -n "$profiles" ]] || echo pyencore); do
     in_root "cd /source/encore-$version && debian/tests/$test"
   done
   # shellcheck disable=SC2016  # for the shell in there

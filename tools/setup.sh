@@ -7,7 +7,8 @@
 #
 #   tools/setup.sh         what building, testing and benchmarking need
 #   tools/setup.sh --ci    also what .ci/run needs: clang, its sanitizers and OpenMP, its linters, a
-#                          compiler for AArch64, a clang that knows its bf16, and an emulator of it
+#                          compiler for AArch64, a clang that knows its bf16, an emulator of it, and
+#                          wine
 #   tools/setup.sh --peers also the headers of ONNX Runtime, for bench/peers/loop_onnx.cc
 
 set -euo pipefail
@@ -84,6 +85,8 @@ missing_packages() {
     compgen -G '/usr/lib/llvm-*/include/c++/v1/span' >/dev/null ||
       printf "%s\n" libc++-dev libc++abi-dev
     [[ -e /usr/src/googletest/CMakeLists.txt ]] || echo googletest
+    # It runs programs of the machine's own processor.
+    [[ $(uname -m) != x86_64 ]] || have_command wine || echo wine
   fi
 }
 

@@ -21,7 +21,7 @@ std::string FilterOf(std::string_view file) {
     for (int t = 0; t < suite.total_test_count(); ++t) {
       const testing::TestInfo& test = *suite.GetTestInfo(t);
       const std::string_view path = test.file();
-      if (path.substr(path.rfind('/') + 1) != file) continue;  // npos + 1 is 0
+      if (path.substr(path.find_last_of("/\\") + 1) != file) continue;  // npos + 1 is 0
       if (!filter.empty()) filter += ':';
       filter += suite.name();
       filter += '.';

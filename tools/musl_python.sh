@@ -19,7 +19,7 @@ readonly python folder log="$folder/log"
 [[ ! -e "$folder/complete" ]] || exit 0
 absent() { echo "left out: a Python on musl: $* (see $log)"; exit 3; }
 
-rm -rf "${folder:?}"/{wheel,apt,musl,root,python}
+rm -rf "${folder:?}"/{wheel,apt,musl,tree,python}
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 "$python" -m pip download --quiet --disable-pip-version-check --no-deps --only-binary :all: \
   --platform musllinux_1_2_x86_64 --python-version "$version" --dest "$folder/wheel" \
@@ -41,13 +41,13 @@ apt=(apt-get -qq -o Dir::Etc::sourcelist="$folder/apt/sources.list"
 dpkg-deb -x "$folder"/apt/musl_*.deb "$folder/musl"
 
 bases="$folder/wheel/cx_Freeze/bases"
-mkdir "$folder/root"
-cp -r "$("$python" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" "$folder/root/lib"
-rm -rf "$folder"/root/lib/{site-packages,dist-packages,lib-dynload,test}
-cp "$bases"/console-cpython-*-musl "$folder/root/python"
-chmod +x "$folder/root/python"
-cp "$bases"/lib/*.so* "$bases"/lib-dynload/*.so "$folder/root/lib"
-cat >"$folder/root/lib/__startup__.py" <<'PY'
+mkdir "$folder/tree"
+cp -r "$("$python" -c 'import sysconfig; print(sysconfig.get_path("stdlib"))')" "$folder/tree/lib"
+rm -rf "$folder"/tree/lib/{site-packages,dist-packages,lib-dynload,test}
+cp "$bases"/console-cpython-*-musl "$folder/tree/python"
+chmod +x "$folder/tree/python"
+cp "$bases"/lib/*.so* "$bases"/lib-dynload/*.so "$folder/tree/lib"
+cat >"$folder/tree/lib/__startup__.py" <<'PY'
 """What the program runs: as the command python, but for most options."""
 import os
 import runpy
@@ -71,7 +71,7 @@ def run():
         runpy.run_path(sys.argv[0], run_name="__main__")
 PY
 printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$folder"/musl/usr/lib/ld-musl-*.so.1 \
-  "$folder/root/python" >"$folder/python"
+  "$folder/tree/python" >"$folder/python"
 chmod +x "$folder/python"
 [[ "$("$folder/python" - <<<'import sys; print("%d.%d" % sys.version_info[:2])' 2>>"$log")" == \
    "$version" ]] || absent "what was made does not run"

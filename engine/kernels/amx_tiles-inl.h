@@ -19,6 +19,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace amx {
+namespace {  // a test's are others
 
 // Clears all tiles. `configuration`: its 64 bytes.
 template <class Configuration>
@@ -46,6 +47,7 @@ HWY_INLINE void MulAdd() {
   }
 }
 
+}  // namespace
 }  // namespace amx
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -50,6 +50,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace amx {
+namespace {  // a test's are others
 
 inline constexpr size_t kRows = 16;    // of a tile of A or of sums
 inline constexpr size_t kGroups = 16;  // of k, in a tile of A or B
@@ -294,6 +295,7 @@ void Run(GemmTile& slice, size_t rows) {
   RunBlock(&RunRows<Type, NV>, sizeof(typename Type::Word), slice, rows);
 }
 
+}  // namespace
 }  // namespace amx
 }  // namespace encore::internal::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -142,6 +142,7 @@ inline void MulAdd(int sums, bool integer) {
 
 namespace encore::inline v0_1::internal::HWY_NAMESPACE {
 namespace amx {
+namespace {
 
 template <class Configuration>
 void LoadConfiguration(const Configuration& configuration) {
@@ -162,6 +163,7 @@ void MulAdd() {
   amx_stand_in::MulAdd(kSum, kInteger);
 }
 
+}  // namespace
 }  // namespace amx
 }  // namespace encore::internal::HWY_NAMESPACE
 
